@@ -1,0 +1,332 @@
+"""Runs side by side: the same runs as one after another, one evaluator for all, and nothing left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from rlkernel.config import Run
+from rlkernel.errors import BrokenReference, EvaluatorEnded, EvaluatorFailed, UsageError, usage_error
+from rlkernel.evaluator.cards.gpus import Gpu
+from rlkernel.evaluator.config import GIB, EvaluatorConfig
+from rlkernel.interfaces import CardEvaluator
+from rlkernel.runs import directory as rundir
+from rlkernel.training import command, loop
+from rlkernel.training.placement import CONTEXTS_BYTES, SIDE_BY_SIDE, Placement
+from rlkernel.training.preflight import machine_bytes
+from rlkernel.training.side_by_side import evaluators as evaluators_module
+from rlkernel.training.side_by_side.channel import Assignment, Channel, Ended, open_channel
+from rlkernel.training.side_by_side.evaluators import Evaluators
+from rlkernel.training.side_by_side.far_evaluator import FarEvaluator
+from rlkernel.training.side_by_side.host import _Deal, _Trainer, portable
+from rlkernel.types import Evaluation, Precision, Problem, Status
+from tests.echo import ScriptedEvaluator
+from tests.training.mute import Mute, mute_jobs
+
+PROBLEM = Problem("p", 1, "train", "")
+
+
+@dataclass
+class Card(CardEvaluator):
+    """An evaluator with a card that one at a time may hold. `answers` say what is judged of which code."""
+
+    answers: dict[str | None, Evaluation | Exception] = field(default_factory=dict)
+    shares: bool = True
+    notices: tuple[str, ...] = ()
+    waited_seconds: tuple[float, float] | None = (1.0, 2.0)
+    holders: list[int] = field(default_factory=list)
+    """How many held the card, whenever somebody began to."""
+    config: EvaluatorConfig = field(default_factory=EvaluatorConfig)
+    _held: int = 0
+    _queue: anyio.Lock = field(default_factory=anyio.Lock)
+
+    def describe(self) -> dict[str, Any]:
+        return {"class": "Card"}
+
+    @asynccontextmanager
+    async def lease(self) -> AsyncIterator[None]:
+        async with self._queue:
+            self._held += 1
+            self.holders.append(self._held)
+            yield
+            self._held -= 1
+
+    async def evaluate(self, problem: Problem, code: str | None) -> Evaluation:
+        answer = self.answers[code]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def together(trainer: Callable[[FarEvaluator, Channel], Coroutine[Any, Any, None]], card: Card) -> Ended:
+    """What `trainer` does as a trainer process would, against the command's side of the channel."""
+    assignment = Assignment(
+        None, Path("here"), 1, None, {}, None, EvaluatorConfig(), {"class": "Card"}, card.shares  # type: ignore[arg-type]
+    )  # fmt: skip
+
+    async def process(sock: socket.socket) -> None:
+        async with open_channel(sock) as channel:
+            assert await channel.receive() == assignment
+            far = FarEvaluator(channel, assignment)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(listen, far, channel)
+                await trainer(far, channel)
+                tasks.cancel_scope.cancel()
+            await channel.send(Ended(True))
+
+    async def listen(far: FarEvaluator, channel: Channel) -> None:
+        while True:
+            far.hear(await channel.receive())
+
+    async def both() -> Ended:
+        ours, theirs = socket.socketpair()
+        async with open_channel(ours) as channel, anyio.create_task_group() as tasks:
+            tasks.start_soon(process, theirs)
+            return await _Trainer(channel, card).train(assignment)
+
+    return anyio.run(both)
+
+
+def test_a_far_evaluator_answers_as_the_near_one_does() -> None:
+    fine = Evaluation(Status.CORRECT, "fine", speedup=1.5, coverage=0.25, timing="modelled")
+    card = Card({"a": fine, "b": BrokenReference("p.py: no Model"), "c": EvaluatorFailed("the oracle was killed")})
+
+    async def trainer(far: FarEvaluator, channel: Channel) -> None:
+        assert far.waited_seconds is None and far.describe() == {"class": "Card"} and far.shares
+        assert await far.evaluate(PROBLEM, "a") == fine
+        assert far.waited_seconds == (1.0, 2.0)
+        with pytest.raises(BrokenReference, match=r"^p\.py: no Model$"):
+            await far.evaluate(PROBLEM, "b")
+        with pytest.raises(EvaluatorFailed, match=r"^the oracle was killed$"):
+            await far.evaluate(PROBLEM, "c")
+
+    assert together(trainer, card) == Ended(True)
+
+
+def test_one_at_a_time_holds_the_card_and_whoever_is_cancelled_gives_it_back() -> None:
+    card, held = Card(), []
+
+    async def trainer(far: FarEvaluator, channel: Channel) -> None:
+        async def take(name: str, while_held: Callable[[], Coroutine[Any, Any, None]]) -> None:
+            async with far.lease():
+                held.append(name)
+                await while_held()
+
+        async with anyio.create_task_group() as first:
+            first.start_soon(take, "cancelled", anyio.sleep_forever)
+            while not held:
+                await anyio.lowlevel.checkpoint()
+            async with anyio.create_task_group() as second:
+                second.start_soon(take, "never", anyio.sleep_forever)  # cancelled while it waits
+                await anyio.wait_all_tasks_blocked()
+                second.cancel_scope.cancel()
+            first.cancel_scope.cancel()
+        async with anyio.create_task_group() as third:
+            for name in "xyz":
+                third.start_soon(take, name, anyio.lowlevel.checkpoint)
+
+    together(trainer, card)
+    assert held[0] == "cancelled" and sorted(held[1:]) == ["x", "y", "z"]
+    assert set(card.holders) == {1}
+
+
+def test_without_a_shared_card_a_lease_asks_nobody() -> None:
+    card = Card(shares=False)
+
+    async def trainer(far: FarEvaluator, channel: Channel) -> None:
+        async with far.lease():
+            assert far.waited_seconds is None
+
+    together(trainer, card)
+    assert card.holders == []
+
+
+def test_whoever_waits_for_a_verdict_is_told_when_the_command_is_gone() -> None:
+    async def main() -> None:
+        ours, theirs = socket.socketpair()
+        async with open_channel(theirs) as channel:
+            far = FarEvaluator(channel, None)  # type: ignore[arg-type]
+            async with anyio.create_task_group() as tasks:
+
+                async def ask() -> None:
+                    with pytest.raises(EvaluatorEnded, match=r"^the command that judges for this run has ended$"):
+                        await far.evaluate(PROBLEM, "a")
+
+                tasks.start_soon(ask)
+                await anyio.wait_all_tasks_blocked()
+                ours.close()
+                far.hear_end()
+
+    anyio.run(main)
+
+
+def test_an_evaluator_stays_open_while_a_run_uses_or_awaits_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+
+    @asynccontextmanager
+    async def opening(device: str, jobs: int, cache_dir: Path | None, *rest: Any) -> AsyncIterator[Card]:
+        said.append(f"open {device}")
+        yield Card()
+        said.append(f"close {device}")
+
+    monkeypatch.setattr(evaluators_module, "open_evaluator", opening)
+    one, other = (("a", 1, Precision.PYTORCH, 0, 0), ("b", 1, Precision.PYTORCH, 0, 0))
+    expected = {one}
+
+    async def main() -> None:
+        async with anyio.create_task_group() as tasks:
+            evaluators = Evaluators(tasks, None, lambda wanted: wanted in expected)
+            async with evaluators.use(one) as first, evaluators.use(other) as second, evaluators.use(one) as third:
+                assert first is third and first is not second
+            await anyio.wait_all_tasks_blocked()
+            assert said == ["open a", "open b", "close b"]  # another run will want the first
+            expected.clear()
+            async with evaluators.use(one) as fourth:
+                assert fourth is first
+
+    anyio.run(main)
+    assert said == ["open a", "open b", "close b", "close a"]
+
+
+def test_no_run_begins_after_the_limit_but_the_first(run: Run, tmp_path: Path) -> None:
+    jobs = [(replace(run, seed=seed), tmp_path / str(seed)) for seed in range(3)]
+    late = _Deal(list(jobs), None, 1, time.monotonic(), {})
+    assert late.next() == jobs[0] and late.next() is None and late.stopped
+    early = _Deal(list(jobs), None, 1, time.monotonic() + 1000, {})
+    assert [early.next(), early.next(), early.next(), early.next()] == [*jobs, None] and not early.stopped
+    stopped = _Deal(list(jobs), None, 1, None, {})
+    stopped.next()
+    stopped.stopped = True  # the first one has reached its limit
+    assert stopped.next() is None
+
+
+def test_a_class_that_only_this_process_knows_is_no_matter_for_others(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert portable([(run, Path("a"))])
+
+    @dataclass(frozen=True)
+    class Local(Mute):
+        pass
+
+    assert not portable([(replace(run, environment=Local()), Path("a"))])
+    monkeypatch.setattr(Mute, "__module__", "__main__")
+    monkeypatch.setattr(sys.modules["__main__"], "Mute", Mute, raising=False)
+    assert not portable([(replace(run, environment=Mute()), Path("a"))])
+
+
+def test_trainers_have_equal_parts_of_card_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    card = Gpu(0, "GPU-0", "", 80 * GIB, "")
+    alone, whole = Placement("cuda:0", card, shared=False), machine_bytes()
+    # Half of a shared card is the evaluations', and CUDA's contexts have 4 GiB: 36 GiB, of which two trainers have 18 each.
+    beside = Placement("cuda:0", card, shared=True)
+    assert (alone.own_bytes(EvaluatorConfig()), beside.own_bytes(EvaluatorConfig())) == (80 * GIB, 40 * GIB - CONTEXTS_BYTES)
+    monkeypatch.setenv(SIDE_BY_SIDE, "2")
+    assert (alone.own_bytes(EvaluatorConfig()), beside.own_bytes(EvaluatorConfig())) == (40 * GIB, 18 * GIB)
+    assert machine_bytes() == whole // 2
+
+
+MEASURED = {"seconds", "memory", "cache", "per_second"}
+"""Parts of the names of metrics that differ from run to run."""
+
+
+def rows(directory: Path) -> list[dict[str, Any]]:
+    found = [json.loads(line) for line in (directory / "metrics.jsonl").read_text().splitlines()]
+    return [{name: value for name, value in row.items() if not any(part in name for part in MEASURED)} for row in found]
+
+
+@pytest.mark.timeout(300)
+def test_runs_side_by_side_are_those_that_train_alone(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    judge = Card()
+    judge.shares, judge.evaluate = False, ScriptedEvaluator().evaluate  # type: ignore[method-assign]
+
+    @asynccontextmanager
+    async def opening(*arguments: Any) -> AsyncIterator[Card]:
+        yield judge
+
+    monkeypatch.setattr(evaluators_module, "open_evaluator", opening)
+    jobs = [(replace(run, seed=seed, device="cpu"), tmp_path / "together" / str(seed)) for seed in range(3)]
+    assert command.main(jobs, together=2) == 0
+    assert all(rundir.finished(directory, own) for own, directory in jobs)
+    assert anyio.run(lambda: loop.train(jobs[2][0], tmp_path / "alone", evaluator=ScriptedEvaluator()))
+    found, expected = rows(jobs[2][1]), rows(tmp_path / "alone")
+    assert len(found) == len(expected) > 3
+    for mine, theirs in zip(found, expected, strict=True):
+        numbers = {name: value for name, value in theirs.items() if isinstance(value, float)}
+        assert {name: mine[name] for name in numbers} == pytest.approx(numbers, rel=1e-6, abs=1e-9)
+        assert {name: mine[name] for name in theirs.keys() - numbers} == {name: theirs[name] for name in theirs.keys() - numbers}
+    assert command.main(jobs, together=2) == 0  # nothing is left to do
+
+
+@pytest.mark.timeout(300)
+def test_a_run_that_cannot_begin_ends_the_command_in_one_line(run: Run, model_directory: str, tmp_path: Path) -> None:
+    jobs = mute_jobs(model_directory, tmp_path, seeds=2, steps=400)
+    with rundir.owned(tmp_path / "1"):
+        rundir.begin(tmp_path / "1", replace(jobs[1][0], seed=7))
+    with pytest.raises(BaseExceptionGroup) as raised:
+        command.main(jobs, together=2)
+    told = usage_error(raised.value)
+    assert isinstance(told, UsageError) and str(tmp_path / "1") in str(told)
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from rlkernel.errors import exit_status
+from rlkernel.training.command import main
+from tests.training.mute import mute_jobs
+
+jobs = mute_jobs(sys.argv[1], Path(sys.argv[2]), seeds=2, steps=400)
+sys.exit(exit_status(lambda: main(jobs, together=2)))
+"""
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_signal_ends_command_and_trainers_and_the_runs_go_on(number: int, model_directory: str, tmp_path: Path) -> None:
+    async def main() -> None:
+        arguments = [sys.executable, "-c", SCRIPT, model_directory, str(tmp_path / "runs")]
+        process = await anyio.open_process(arguments, stdout=None, start_new_session=True)
+        assert process.stderr is not None
+        said, trainers = "", list[int]()
+        async for data in process.stderr:
+            said += data.decode()
+            if all(f"mute seed {seed}  step 3/" in said for seed in range(2)) and not trainers:
+                trainers = [os.pidfd_open(pid) for pid in children(process.pid) if b"trainer_process" in command_line(pid)]
+                assert len(trainers) == 2
+                os.kill(process.pid, number)
+        assert await process.wait() == (130 if number == signal.SIGINT else -signal.SIGKILL)
+        assert "Traceback" not in said or number == signal.SIGKILL
+        with anyio.fail_after(60):
+            for trainer in trainers:  # readable once it has ended
+                await anyio.wait_readable(trainer)
+                os.close(trainer)
+
+    anyio.run(main)
+    for own, directory in mute_jobs(model_directory, tmp_path / "runs", seeds=2, steps=400):
+        with rundir.owned(directory):  # nobody holds it any more
+            start = rundir.begin(directory, own)
+        assert re.fullmatch(r"checkpoint-\d+", Path(start.checkpoint or "").name) and start.step >= 2
+
+
+def children(pid: int) -> list[int]:
+    """The children of a process's first thread."""
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def command_line(pid: int) -> bytes:
+    """The command line of a process."""
+    return Path(f"/proc/{pid}/cmdline").read_bytes()

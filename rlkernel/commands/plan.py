@@ -23,6 +23,8 @@ from rlkernel.types import Precision, Problem
 
 Jobs = Sequence[tuple[Run, Path]]
 """Runs, each with its directory."""
+TOGETHER_BYTES = 5 << 30
+"""Memory of the machine that each of several runs side by side wants: two of the small policy took 8 GiB with the evaluator."""
 RUN_NAME = re.compile(r"(?P<arm>.+)-seed(?P<seed>\d+)-[0-9a-f]{8}")
 """The name of a run's directory, as `plan` makes it."""
 
@@ -39,7 +41,7 @@ class Preset:
     gpu: bool = False
     """Whether the scale needs a GPU."""
     together: int = 1
-    """The most runs that train side by side, where the machine has a core for each and more."""
+    """Runs that train side by side, where the machine has the cores and the memory (`together_of`)."""
     policy: tuple[Path, str] | None = None
     """The directory of a model that a checkout does not have, and the command that makes it."""
     estimate: Callable[[Run], str] | None = None
@@ -177,11 +179,12 @@ def parse(
 
 
 def together_of(flags: Flags, preset: Preset) -> int:
-    """How many runs train side by side: what the flag says, else the preset's number, at most one per core, and one where a
-    launcher has started several processes."""
+    """How many runs train side by side: what the flag says, else the preset's number as far as cores and memory go, and one where
+    a launcher has started several processes."""
     if flags.together is not None:
         return flags.together
-    return 1 if ranks.size() > 1 else min(preset.together, len(os.sched_getaffinity(0)))
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // TOGETHER_BYTES
+    return 1 if ranks.size() > 1 else max(1, min(preset.together, len(os.sched_getaffinity(0)), memory))
 
 
 def check_limit(seconds: float | None) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from rlkernel.commands.plan import OVERRIDES, Flags, parse, plan
+from rlkernel.commands import plan as plan_module
+from rlkernel.commands.plan import OVERRIDES, Flags, parse, plan, together_of
 from rlkernel.config import METHODS
 from rlkernel.errors import UsageError
 from tests.commands.scripted_training import ARMS, BASE, CPU, PRESETS
@@ -44,6 +45,24 @@ def test_arms_come_first_and_none_means_all() -> None:
     assert parse("x", ARMS, [])[0] == ("grpo", "trloo")
     assert parse("x", ARMS, ["trloo", "--steps", "3"]) == (("trloo",), Flags(steps=3))
     assert parse("x", ARMS, ["trloo", "grpo", "trloo"])[0] == ("trloo", "grpo")
+
+
+@pytest.mark.parametrize(
+    ("cores", "gib", "processes", "runs"),
+    [(16, 128, "1", 3), (2, 128, "1", 2), (16, 12, "1", 2), (16, 4, "1", 1), (16, 128, "2", 1)],
+)
+def test_runs_side_by_side_are_the_presets_number_as_far_as_cores_and_memory_go(
+    cores: int, gib: int, processes: str, runs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    preset = replace(CPU, together=3)
+    sizes = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": gib << 18}
+    monkeypatch.setattr(plan_module.os, "sched_getaffinity", lambda pid: set(range(cores)))
+    monkeypatch.setattr(plan_module.os, "sysconf", sizes.__getitem__)
+    monkeypatch.setenv("WORLD_SIZE", processes)
+    assert together_of(Flags(), preset) == runs
+    assert together_of(Flags(together=5), preset) == 5  # whoever says so knows
+    with pytest.raises(UsageError, match=r"^--together 0: at least 1$"):
+        parse("x", ARMS, ["--together", "0"])
 
 
 def test_no_flag_reaches_the_algorithm() -> None:

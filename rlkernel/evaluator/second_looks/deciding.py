@@ -123,6 +123,8 @@ class SecondLooks:
                 again = await self._looks.look(one, fits.source, one.at_full)
         if not isinstance(again, Judged) or not again.evaluation.correct or not again.same_work:
             return None
+        if await self._looks.by_chance(one, one.problem.source):
+            return None
         right = replace(again.evaluation, sizes=small_of(one.problem.source))
         wrong = await confirm(self._looks, one, again) if again.short else None
         return wrong if isinstance(wrong, Evaluation) else told(right, wrong)

@@ -74,7 +74,8 @@ class SecondLooks:
         own = await self._own(one)
         if right := await self._first_right(own):
             return right
-        one = own[0] if own else one
+        if own and not (isinstance(found, Judged) and found.evaluation.matches and await self._guessed(own[0])):
+            one = own[0]
         if isinstance(found, Ended) or found.evaluation.matches:
             return await excuse(self._looks, one, found)
         repeated = await anyio.to_thread.run_sync(repeated_sizes, problem, code)  # it parses the whole text
@@ -103,6 +104,11 @@ class SecondLooks:
         ways = ways[:1] if len(ways) == 2 and ways[0].at(known) == ways[1].at(known) else ways
         at_full = AtFull()
         return [replace(one, code=code, at_full=at_full, own=own) for own in ways]
+
+    async def _guessed(self, one: Candidate) -> bool:
+        """Whether what is smaller in a candidate's text at the first sizes are parts of sizes alone."""
+        brief = await self._looks.stages.brief(one.oracle, one.problem)
+        return one.own is not None and one.own.guessed(dict(brief.counterparts))
 
     async def _first_right(self, ways: Iterable[Candidate]) -> Evaluation | None:
         """What the first of several ways to look at a candidate at the first sizes says, at which it is right."""

@@ -30,6 +30,7 @@ from rlkernel.evaluator.judging.sizes.resizing import (
     batch_names,
     counts_of,
     largest_of,
+    leading_names,
     map_numbers,
     numbers_of,
     sizes_of,
@@ -124,9 +125,11 @@ def _below(block: int, full: Sizes, small: Sizes) -> Sizes:
 
 
 def _lighter(search: Search, sizes: Sizes, family: list[str]) -> Lighter | None:
-    """The look with all that is not long in it divided once more, where the reference runs so, and its batch, too."""
-    every = sizes_of(search.problem.source)
-    batch = {name: every[name] for name in batch_names(search.problem.source) if name in every}
+    """The look with all that is not long in it divided once more, where the reference runs so, its batch and what lies within it,
+    too."""
+    source = search.problem.source
+    every, names = sizes_of(source), batch_names(source) | leading_names(source)
+    batch = {name: every[name] for name in names if name in every}
     fewer = {
         name: value if name in family else map_numbers(_made_lighter, value, LIGHTER) for name, value in (batch | sizes).items()
     }

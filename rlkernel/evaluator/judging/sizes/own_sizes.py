@@ -143,6 +143,17 @@ class OwnSizes:
                 found[name] = [value, type(value)(smaller[0])]
         return found
 
+    def guessed(self, known: Counterparts) -> bool:
+        """Whether all that is another number at smaller sizes may be something else than a part of a size, such as a kernel's
+        largest extent of channels. Of a text that is right without it, it says nothing.
+
+        >>> OwnSizes({f"{PART}128K": 128}, least=True).guessed({2048: (128,)})
+        True
+        >>> OwnSizes({f"{PART}128K": 128, "A": 2048}, least=True).guessed({2048: (128,)})
+        False
+        """
+        return all(name.startswith(PART) for name in self.at(known))
+
 
 def parts(value: int, known: Counterparts) -> tuple[int, ...]:
     """What may stand at smaller sizes for a part of a size, ascending; nothing for what is a size itself.

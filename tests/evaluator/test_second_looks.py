@@ -17,7 +17,7 @@ from rlkernel.evaluator.messages.oracle import Lighter, Longer
 from rlkernel.evaluator.pool import Pool
 from rlkernel.evaluator.second_looks.deciding import SecondLooks
 from rlkernel.evaluator.second_looks.looking import out_of_time
-from rlkernel.evaluator.second_looks.texts import repeated_sizes, without_asserts
+from rlkernel.evaluator.second_looks.texts import repeated_sizes, right_by_chance, without_asserts
 from rlkernel.evaluator.stages import Clock, Ended
 from rlkernel.types import Evaluation, Problem, Status
 
@@ -353,6 +353,22 @@ async def test_what_is_wrong_beyond_counts_where_fewer_rows_alone_leave_it_right
 def test_sizes_that_a_text_repeats(code: str, repeated: set[int]) -> None:
     """A size of the full shape as a number, but where the constant has the reference's name and is small with it."""
     assert repeated_sizes(PROBLEM, code) == repeated
+
+
+@pytest.mark.parametrize(
+    ("code", "chance"),
+    [
+        ("scale = 0.125", True),  # 64 ** -0.5
+        ("scale = 0.08838834764831845", False),  # 128 ** -0.5, which other keys have, and channels at full shape
+        ("mean = total * 0.015625", True),  # 1 / 64
+        ("block = 8", False),  # no float
+        ("", False),
+        ("not Python (", False),
+    ],
+)
+def test_what_is_made_of_a_smaller_size_may_be_right_there_by_chance(code: str, chance: bool) -> None:
+    source = "channels = 128\nkeys = 4096\nSMALL = {'channels': 64, 'keys': 128}\n"
+    assert right_by_chance(source, code, name="p") is chance
 
 
 @pytest.mark.anyio

@@ -24,7 +24,7 @@ from rlkernel.evaluator.cpu.branches import Branches
 from rlkernel.evaluator.cpu.fetching import TOGETHER
 from rlkernel.evaluator.cpu.kinds import carrying, others
 from rlkernel.evaluator.cpu.latency import deepest
-from rlkernel.evaluator.cpu.loaded import DecidedByMemory, is_loaded, refuse_numbers
+from rlkernel.evaluator.cpu.loaded import DecidedByMemory, is_loaded, marks_addresses, refuse_numbers
 from rlkernel.evaluator.cpu.loops import Loops, Numbers
 from rlkernel.evaluator.cpu.machine import Machine
 from rlkernel.evaluator.cpu.semantic import Semantic
@@ -255,6 +255,7 @@ def _made() -> tuple[Machine, Any]:
     _patch_dtypes()
     reductions.install(machine.meet)
     descriptors.install(machine)
+    marks_addresses()
     _patch_words(machine, semantic)
     _patch_libdevice(semantic)
     _patch_card()

@@ -6,6 +6,7 @@ all that is computed from them. A mark becomes no number of Python: what asks fo
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -58,8 +59,16 @@ def marked_copy(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(marked_copy(item) for item in value)
     if isinstance(value, tl.tensor) and isinstance(value.handle, TensorHandle):
-        return tl.tensor(keep(mark(TensorHandle(value.handle.data, value.handle.dtype)), value.handle), value.type)
+        return tl.tensor(mark(_copy(value.handle)), value.type)
+    if isinstance(value, tl.tensor) and isinstance(value.handle, BlockPointerHandle):
+        made = copy.copy(value.handle)
+        made.offsets = [_copy(offset) for offset in made.offsets]
+        return tl.tensor(mark(made), value.type)
     return mark(value)
+
+
+def _copy(handle: Any) -> Any:
+    return keep(TensorHandle(handle.data, handle.dtype), handle)
 
 
 def _marking(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
@@ -84,6 +93,22 @@ def marks_results(machine: type) -> type:
         if name.startswith("create_"):
             setattr(machine, name, _marking(name, getattr(machine, name)))
     return machine
+
+
+def marks_addresses() -> None:
+    """For good: the addresses that a block pointer or a tensor descriptor stands for are marked where a part of it is, or one of
+    the places that are asked of it."""
+
+    def marking(method: Callable[[Any, Any], tuple[Any, Any]]) -> Callable[[Any, Any], tuple[Any, Any]]:
+        @functools.wraps(method)
+        def call(block: Any, given: Any) -> tuple[Any, Any]:
+            addresses, mask = method(block, given)
+            return mark(addresses) if is_loaded([block, given]) else addresses, mask
+
+        return call
+
+    for kind in (BlockPointerHandle, TensorDescHandle):
+        kind.materialize_pointers = marking(kind.materialize_pointers)
 
 
 def refuse_numbers(names: Iterable[str]) -> None:

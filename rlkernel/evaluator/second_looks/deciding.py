@@ -74,7 +74,8 @@ class SecondLooks:
         own = await self._own(one)
         if right := await self._first_right(own):
             return right
-        one = own[0] if own else one
+        if own and not (isinstance(found, Judged) and found.evaluation.matches and await self._guessed(own[0])):
+            one = own[0]
         if isinstance(found, Ended) or found.evaluation.matches:
             return await excuse(self._looks, one, found)
         repeated = await anyio.to_thread.run_sync(repeated_sizes, problem, code)  # it parses the whole text
@@ -104,6 +105,11 @@ class SecondLooks:
         at_full = AtFull()
         return [replace(one, code=code, at_full=at_full, own=own) for own in ways]
 
+    async def _guessed(self, one: Candidate) -> bool:
+        """Whether what is smaller in a candidate's text at the first sizes are parts of sizes alone."""
+        brief = await self._looks.stages.brief(one.oracle, one.problem)
+        return one.own is not None and one.own.guessed(dict(brief.counterparts))
+
     async def _first_right(self, ways: Iterable[Candidate]) -> Evaluation | None:
         """What the first of several ways to look at a candidate at the first sizes says, at which it is right."""
         for one in ways:
@@ -122,6 +128,8 @@ class SecondLooks:
                 one = replace(one, problem=replace(one.problem, source=fits.source))
                 again = await self._looks.look(one, fits.source, one.at_full)
         if not isinstance(again, Judged) or not again.evaluation.correct or not again.same_work:
+            return None
+        if await self._looks.by_chance(one, one.problem.source):
             return None
         right = replace(again.evaluation, sizes=small_of(one.problem.source))
         wrong = await confirm(self._looks, one, again) if again.short else None

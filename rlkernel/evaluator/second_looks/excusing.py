@@ -46,8 +46,9 @@ async def excuse(
             continue
         # Two rows may hide what was wrong in four, such as the one length that is shorter than the others.
         for lighter in (look, look.lighter if right else None):
-            bare = one.at_full.unpriced()
-            again = None if lighter is None else await looks.look(one, lighter.source, bare, doubted=not right)
+            again = None
+            if lighter is not None and not await looks.by_chance(one, lighter.source):
+                again = await looks.look(one, lighter.source, one.at_full.unpriced(), doubted=not right)
             if again is not None:
                 break
         if isinstance(again, Ended) and again.at_full:  # by another draw of programs than before

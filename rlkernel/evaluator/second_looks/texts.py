@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ast
 import math
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 
+from rlkernel.evaluator.judging.sizes.own_sizes import FORMS
 from rlkernel.evaluator.judging.sizes.resizing import numbers_of
 from rlkernel.reference_text import of_kernel, replace_spans, shrink, small_constants
 from rlkernel.types import Problem
@@ -48,11 +51,27 @@ def repeated_sizes(problem: Problem, code: str) -> frozenset[int]:
         tree = ast.parse(shrink(code, constants))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return frozenset()
-    constants_in = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
-    numbers = {value for value in constants_in if isinstance(value, (int, float)) and abs(value) < LARGEST}
+    numbers = _numbers(tree)
+    return frozenset(size for size in sizes if _alike(numbers, (size, *(form(size) for form in FORMS))))
 
-    def told(size: int) -> bool:
-        forms = (size, 1 / size, size**0.5, size**-0.5, size**-0.5 * math.log2(math.e))
-        return any(math.isclose(number, form, rel_tol=ALIKE) for number in numbers for form in forms)
 
-    return frozenset(filter(told, sizes))
+def right_by_chance(source: str, code: str, *, name: str) -> bool:
+    """Whether a text has a number that is made of a size that this problem's file has at its small sizes alone: `0.125` where 128
+    channels are 64. Who is right there says nothing of the full shape."""
+    constants = small_constants(source, name=name).values()
+    full = {number for size, _ in constants for number in numbers_of(size)}
+    small = {number for _, size in constants for number in numbers_of(size) if number >= TELLING} - full
+    try:
+        numbers = {number for number in _numbers(ast.parse(code)) if isinstance(number, float)}
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return any(_alike(numbers, (form(size) for form in FORMS)) for size in small)
+
+
+def _numbers(tree: ast.Module) -> set[int | float]:
+    values = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    return {value for value in values if isinstance(value, (int, float)) and abs(value) < LARGEST}
+
+
+def _alike(numbers: AbstractSet[float], forms: Iterable[float]) -> bool:
+    return any(math.isclose(number, form, rel_tol=ALIKE) for form in forms for number in numbers)

@@ -63,6 +63,34 @@ async def test_what_one_turn_alone_does_costs_as_if_every_turn_did_it(pool: Pool
     assert await priced(pool, relu, body(f", mask=(o < n) & ({turn}), other=0.0")) >= 0.98 * always
 
 
+PASSES = """{first}
+    for again in range(3):
+        for i in range(n // 1024):
+            v = tl.minimum(v, v + 0.0 * {read})
+            {step}
+        {back}"""
+BY_POINTERS = PASSES.format(first="q = x + tl.arange(0, BLOCK)", read="tl.load(q)", step="q += BLOCK", back="q -= n")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("first", "read", "step", "back"),
+    [
+        (
+            "q = tl.make_block_ptr(x, (n,), (1,), (0,), (BLOCK,), (0,))", "tl.load(q)", "q = tl.advance(q, (BLOCK,))",
+            "q = tl.advance(q, (-n,))",
+        ),
+        ("q = tl.make_tensor_descriptor(x, [n], [1], [BLOCK]); at = 0", "q.load([at])", "at += BLOCK", "at -= n"),
+    ],
+)  # fmt: skip
+async def test_a_block_that_is_set_back_after_a_long_loop_costs_as_pointers_do(
+    pool: Pool, relu: Problem, first: str, read: str, step: str, back: str
+) -> None:
+    """Where it is then, nobody knows: it is not outside, and reads from there cost as much as any other."""
+    passes = PASSES.format(first=first, read=read, step=step, back=back)
+    assert await priced(pool, relu, passes) == pytest.approx(await priced(pool, relu, BY_POINTERS), rel=0.02)
+
+
 def test_turns_of_a_loop_that_counts() -> None:
     """ceil(100 / 32) = 4; 0, 32, 64 and 96 are at most 96; 8, 6, 4 and 2 are above 0; a loop without end has none."""
     assert [_turns("Lt", 0, 100, 32), _turns("LtE", 0, 96, 32), _turns("Gt", 8, 0, -2), _turns("Lt", 0, 8, -1)] == [4, 4, 4, 0]

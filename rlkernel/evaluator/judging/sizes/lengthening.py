@@ -12,7 +12,8 @@ that are compared at 512 and 256 are looked at again at 128 and 8192.
 Sizes that fill a kernel's blocks as the full ones do (`filling`) are another kind of look: each leaves the remainder by 128 that
 it leaves at full shape, so that a kernel that needs no mask there needs none here. Example: a product of 512 x 768 and
 768 x 32000, compared at an inner extent of 192 and 250 columns, is looked at again at 128 rows, 256 and 384. For kernels whose
-blocks are rows, the remainder by 1024 is left, too.
+blocks are rows, the remainder by 1024 is left, too. Where that is too much work, the batch is as it was at the first sizes, and
+then what fills no block at full shape either, such as heads.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from rlkernel.evaluator.judging.sizes.resizing import (
     batch_names,
     counts_of,
     largest_of,
+    leading_names,
     map_numbers,
     numbers_of,
     sizes_of,
@@ -93,7 +95,8 @@ def filling(problem: Problem, profile: DeviceProfile) -> list[Longer]:
     for blocks in BLOCKS:
         every = [small | _filled(full, block) for block in blocks]
         few = [sizes | {name: small[name] for name in full if name in batch} for sizes in every]
-        for sizes in (one for pair in zip(every, few, strict=True) for one in pair):
+        fewest = [sizes | _below(block, full, small) for sizes, block in zip(few, blocks, strict=True)]
+        for sizes in (one for ways in zip(every, few, fewest, strict=True) for one in ways):
             found = search.need_of(sizes) if sizes != small else None
             if found is not None and search.fits(found) and search.runs(sizes, found):
                 looks.append(Longer(with_small(source, sizes), sizes, None))
@@ -116,10 +119,17 @@ def _filled(full: Sizes, block: int) -> Sizes:
     return {name: map_numbers(lambda number, _: made[number], value, 0) for name, value in full.items()}
 
 
+def _below(block: int, full: Sizes, small: Sizes) -> Sizes:
+    """The first sizes of what fills no block of this extent at full shape either, such as a number of heads."""
+    return {name: small[name] for name, value in full.items() if largest_of(value) < block}
+
+
 def _lighter(search: Search, sizes: Sizes, family: list[str]) -> Lighter | None:
-    """The look with all that is not long in it divided once more, where the reference runs so, and its batch, too."""
-    every = sizes_of(search.problem.source)
-    batch = {name: every[name] for name in batch_names(search.problem.source) if name in every}
+    """The look with all that is not long in it divided once more, where the reference runs so, its batch and what lies within it,
+    too."""
+    source = search.problem.source
+    every, names = sizes_of(source), batch_names(source) | leading_names(source)
+    batch = {name: every[name] for name in names if name in every}
     fewer = {
         name: value if name in family else map_numbers(_made_lighter, value, LIGHTER) for name, value in (batch | sizes).items()
     }

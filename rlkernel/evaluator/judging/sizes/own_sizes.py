@@ -14,15 +14,18 @@ such as `1 << 14`, but where one of them stands for something itself: half of 81
 A part of a size is a number of its own where blocks are not meant: in a launch's grid (32 of 2048, in blocks of 64), and as what
 a kernel holds places against (`o < 1024`, `range(0, 1024, 64)`). It keeps its ratio to the size; where it is a part of several,
 it is the smallest or the largest it may be.
+
+So is a number that is made of one size alone, such as 0.088388 for the root of 128 channels: it keeps its ratio to that.
 """
 
 from __future__ import annotations
 
 import ast
+import math
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from math import prod
 from typing import Any
 
 from rlkernel.evaluator.judging.sizes.resizing import HOISTED, numbers_of
@@ -46,6 +49,15 @@ LEAST_BOUND = 32
 """The smallest part of a size that is told from other numbers that places are held against."""
 PREFIX = "_OWN_SIZE_"
 PART = f"{PREFIX}PART_"
+MADE = f"{PREFIX}MADE_"
+LEAST_MADE = 32
+"""The smallest size of which a number is taken to be made."""
+ALIKE = 1e-5
+"""How far from such a number it may be, relative."""
+FORMS: tuple[Callable[[int], float], ...] = (
+    lambda size: 1 / size, lambda size: size**0.5, lambda size: size**-0.5, lambda size: size**-0.5 * math.log2(math.e)
+)  # fmt: skip
+"""What is made of sizes: means, and scales of attention, also for powers of two."""
 
 
 def counterparts(constants: Mapping[str, Any], shapes: Iterable[tuple[Shape, Shape]]) -> dict[int, tuple[int, ...]]:
@@ -89,7 +101,7 @@ def _runs(full: Shape, small: Shape) -> Iterator[tuple[int, int]]:
     """The products of axes that lie side by side."""
     for start in range(len(full)):
         for end in range(start + 2, len(full) + 1):
-            yield prod(full[start:end]), prod(small[start:end])
+            yield math.prod(full[start:end]), math.prod(small[start:end])
 
 
 def _near(pairs: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
@@ -118,14 +130,29 @@ class OwnSizes:
         {'B': [4096.0, 16.0]}
         """
         found: dict[str, list[int | float]] = {}
+        made = Made(known)
         for name, value in self.numbers.items():
-            if name.startswith(PART):
+            smaller: tuple[float, ...]
+            if name.startswith(MADE):
+                smaller = made.of(value)
+            elif name.startswith(PART):
                 smaller = parts(int(value), known)[:: 1 if self.least else -1][:1]
             else:
                 smaller = known.get(int(value), ())
             if smaller and smaller[0] != value and (self.least or len(smaller) == 1):
                 found[name] = [value, type(value)(smaller[0])]
         return found
+
+    def guessed(self, known: Counterparts) -> bool:
+        """Whether all that is another number at smaller sizes may be something else than a part of a size, such as a kernel's
+        largest extent of channels. Of a text that is right without it, it says nothing.
+
+        >>> OwnSizes({f"{PART}128K": 128}, least=True).guessed({2048: (128,)})
+        True
+        >>> OwnSizes({f"{PART}128K": 128, "A": 2048}, least=True).guessed({2048: (128,)})
+        False
+        """
+        return all(name.startswith(PART) for name in self.at(known))
 
 
 def parts(value: int, known: Counterparts) -> tuple[int, ...]:
@@ -140,11 +167,37 @@ def parts(value: int, known: Counterparts) -> tuple[int, ...]:
     return tuple(sorted({small // count for count, small in wholes if small % count == 0}))
 
 
+class Made:
+    """The numbers that are made of sizes, looked up without going through all of them."""
+
+    def __init__(self, known: Counterparts) -> None:
+        self._known = known
+        sizes = [size for size in known if size >= LEAST_MADE]
+        self._all = sorted((form(size), size, number) for size in sizes for number, form in enumerate(FORMS))
+
+    def of(self, value: float) -> tuple[float, ...]:
+        """What may stand at smaller sizes for a number that is made of a size, in the order of these; nothing where it may be
+        made of several, or is a size itself.
+
+        >>> Made({64: (16,)}).of(0.125), Made({1024: (64,), 32: (8,)}).of(0.03125), Made({64: (16,)}).of(0.126)
+        ((0.25,), (), ())
+        """
+        if value in self._known:
+            return ()
+        first = bisect_left(self._all, (value * (1 - ALIKE),))
+        found = [one for one in self._all[first : first + 2] if one[0] <= value * (1 + ALIKE)]
+        if len(found) != 1:
+            return ()
+        (whole, size, number) = found[0]
+        return tuple(value * FORMS[number](smaller) / whole for smaller in self._known[size])
+
+
 def named(code: str, known: Counterparts, kept: Iterable[str] = ()) -> tuple[str, dict[str, int | float]]:
     """The text with a name in place of each number that has a counterpart, and the numbers by name; none where there are none.
 
-    Lines keep their numbers. kept: the names of constants that have other values at smaller sizes anyway. The defaults of a
-    kernel's parameters stay, since they are part of its text.
+    Lines keep their numbers. A number that is as it is at these sizes may be another one at others, and has a name, too. kept:
+    the names of constants that have other values at smaller sizes anyway. The defaults of a kernel's parameters stay, since they
+    are part of its text.
 
     >>> named("import torch\\nshape = 8, 4096\\n", {4096: (16,)})
     ('import torch; _OWN_SIZE_4096 = 4096\\nshape = 8, _OWN_SIZE_4096\\n', {'_OWN_SIZE_4096': 4096})
@@ -183,13 +236,15 @@ def _start(tree: ast.Module) -> ast.stmt | None:
 
 def _spans(tree: ast.Module, known: Counterparts, kept: frozenset[str]) -> Iterator[Found]:
     """The numbers of a text that get a name, and their names."""
-    changed = {full for full, smaller in known.items() if smaller != (full,)}
-    grids = {id(one) for one in _numbers_of_grids(tree)}
+    grids, made = {id(one) for one in _numbers_of_grids(tree)}, Made(known)
 
     def named_as(node: ast.expr, value: float, inside: bool, bound: bool) -> str | None:
         end = "K" if inside else ""
-        if value in changed:
+        if value in known:
             return f"{PREFIX}{value!r}{end}".replace(".", "_").replace("+", "")
+        if type(value) is float:
+            name = f"{MADE}{value!r}{end}".replace(".", "_").replace("-", "_").replace("+", "_")
+            return name if made.of(value) else None
         part = type(value) is int and ((bound and value >= LEAST_BOUND) or (id(node) in grids and value > 1))
         return f"{PART}{value!r}{end}" if part and parts(int(value), known) else None
 
@@ -198,12 +253,12 @@ def _spans(tree: ast.Module, known: Counterparts, kept: frozenset[str]) -> Itera
             value: Any = literal(node)
             if value is not None and isinstance(node, ast.BinOp):  # which is small then
                 operands = {one.value for one in ast.walk(node) if isinstance(one, ast.Constant)}
-                value = value if changed.isdisjoint(operands) else None
+                value = value if known.keys().isdisjoint(operands) else None
             number = isinstance(value, (int, float)) and not isinstance(value, bool)
             name = named_as(node, value, inside, bound) if number else None
             if name is not None:
                 yield node, name, value
-            if name is not None or isinstance(node, ast.Constant) or (number and value in known):
+            if name is not None or isinstance(node, ast.Constant):
                 return
         if isinstance(node, (ast.JoinedStr, ast.pattern)):  # whose parts have no places of their own, or may be no names
             return

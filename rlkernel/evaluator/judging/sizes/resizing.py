@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from rlkernel.reference_text import SMALL, apply_small, is_size, replace_spans
@@ -242,12 +242,31 @@ def batch_names(source: str) -> set[str]:
     >>> sorted(batch_names("def get_inputs():\\n    return [torch.rand(B, 3, H), torch.zeros((N, H))]\\n"))
     ['B', 'N']
     """
-    found: set[str] = set()
+    return {place.id for places in _made_in_inputs(source) for place in places[:1] if isinstance(place, ast.Name)}
+
+
+def leading_names(source: str) -> set[str]:
+    """The names that `get_inputs` gives before the last two places of tensors alone: a batch, and groups or heads in it.
+
+    >>> sorted(leading_names("def get_inputs():\\n    return [torch.rand(2, H, N, C), torch.rand(H, C)]\\n"))
+    []
+    >>> sorted(leading_names("def get_inputs():\\n    return [torch.rand(2, H, N, C), torch.rand(N, C)]\\n"))
+    ['H']
+    """
+    before, after = set(), set()
+    for places in _made_in_inputs(source):
+        names = [place.id if isinstance(place, ast.Name) else None for place in places]
+        before |= {name for name in names[:-2] if name}
+        after |= {name for name in names[-2:] if name}
+    return before - after
+
+
+def _made_in_inputs(source: str) -> Iterator[list[ast.expr]]:
+    """What `get_inputs`, or a function that it calls, gives by place in each of its calls, or in the tuple that stands first."""
     for node in (node for function in _making(source, "get_inputs") for node in ast.walk(function)):
-        first = node.args[0] if isinstance(node, ast.Call) and node.args else None
-        first = first.elts[0] if isinstance(first, (ast.Tuple, ast.List)) and first.elts else first
-        found |= {first.id} if isinstance(first, ast.Name) else set()
-    return found
+        if isinstance(node, ast.Call) and node.args:
+            first = node.args[0]
+            yield first.elts if isinstance(first, (ast.Tuple, ast.List)) and first.elts else node.args
 
 
 def with_small(source: str, sizes: Mapping[str, Any]) -> str:

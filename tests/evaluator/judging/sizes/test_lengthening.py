@@ -57,6 +57,25 @@ def test_blocks_of_rows_are_filled_after_tiles() -> None:
     assert filled((4096, 32000), {"rows": 64, "columns": 250})[1:] == [{"rows": 1024, "columns": 1280}]
 
 
+def test_what_fills_no_block_at_full_shape_is_small_where_blocks_are_too_much_work() -> None:
+    """16 x 32 x 256 x 128 are 2^24 elements, and 2^22 with few of the 16; with 8 of the 32 they are 2^20, and their squares."""
+    source = """
+import torch
+import torch.nn as nn
+batch, heads, keys, channels = 16, 32, 4096, 128
+SMALL = {"batch": 4, "heads": 8, "keys": 32, "channels": 16}
+class Model(nn.Module):
+    def forward(self, x):
+        return x * x
+def get_inputs():
+    return [torch.rand(batch, heads, keys, channels)]
+def get_init_inputs():
+    return []
+"""
+    first = filling(Problem("p", 1, "train", source), H200)[0]
+    assert first.sizes == {"batch": 4, "heads": 8, "keys": 256, "channels": 128}
+
+
 def test_where_blocks_of_128_are_too_much_work_smaller_ones_are_filled() -> None:
     """Of 2^21 elements at most, twice the input's: of 128^3 these are too many, and 64^3 are not. All are equal at full shape."""
     source = """

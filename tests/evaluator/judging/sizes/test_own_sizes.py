@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rlkernel.evaluator.judging.sizes.own_sizes import OwnSizes, counterparts, named
+from rlkernel.evaluator.judging.sizes.own_sizes import Made, OwnSizes, counterparts, named
 from rlkernel.reference_text import shrink
 
 KERNEL = """from __future__ import annotations
@@ -100,3 +100,37 @@ def test_parts_of_sizes_keep_their_ratio_in_grids_and_bounds_and_nowhere_else() 
     ]  # fmt: skip
     small = {"_OWN_SIZE_PART_1024K": [1024, 128], "_OWN_SIZE_PART_32": [32, 4]}
     assert OwnSizes(numbers, least=False).at(known) == small
+
+
+def test_what_is_as_it_is_at_the_first_sizes_has_a_name_for_others() -> None:
+    """16 * 32 rows are the 32 of 4096 at the first sizes, and are told from these at larger ones."""
+    first = counterparts({}, [((16, 32, 4096), (4, 8, 32))])
+    code, numbers = named("import torch\ngrid = 512\n", first)
+    assert (first[512], numbers) == ((512,), {"_OWN_SIZE_512": 512})
+    assert code == "import torch; _OWN_SIZE_512 = 512\ngrid = _OWN_SIZE_512\n"
+    own = OwnSizes(numbers, least=False)
+    assert own.at(first) == {}
+    assert own.at(counterparts({}, [((16, 32, 4096), (4, 8, 128))])) == {"_OWN_SIZE_512": [512, 32]}
+
+
+@pytest.mark.parametrize(
+    ("value", "smaller"),
+    [
+        (0.08838834764831845, 0.25),  # 128 ** -0.5 and 16 ** -0.5
+        (0.0078125, 0.0625),  # 1 / 128 and 1 / 16
+        (0.088389, 0.25 * 0.088389 * 128**0.5),  # as far off as it was
+        (0.0884, None),
+        (0.125, None),  # 64 ** -0.5, and nothing has 64
+    ],
+)
+def test_a_number_that_is_made_of_a_size_keeps_its_ratio(value: float, smaller: float | None) -> None:
+    known = counterparts({}, [((128,), (16,))])
+    code, numbers = named(f"import torch\nscale = {value!r}\n", known)
+    made = OwnSizes(numbers, least=False).at(known)
+    assert [small for _, (_, small) in made.items()] == ([] if smaller is None else [pytest.approx(smaller)])
+    assert (code == f"import torch\nscale = {value!r}\n") == (smaller is None)
+
+
+def test_a_number_that_may_be_made_of_several_sizes_is_as_it_is() -> None:
+    assert Made({1024: (64,), 32: (8,)}).of(1 / 32) == ()
+    assert Made({1024: (64,), 48: (8,)}).of(1 / 32) == (0.125,)

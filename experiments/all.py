@@ -55,7 +55,7 @@ def _main(argv: list[str], experiments: Sequence[Experiment] | None, train: Trai
     if flags.dry_run:
         return experiment.rehearse(jobs, preset, flags, train)
     print(f"{len(jobs)} runs in {flags.out / 'arms'}", file=sys.stderr)
-    status = experiment.train_within(jobs, flags, train, experiment.labels_of(whole, preset))
+    status = experiment.train_within(jobs, flags, train, experiment.labels_of(whole, preset), plan.together_of(flags, preset))
     if status != 0:
         return status
     report(found, jobs, flags, preset)

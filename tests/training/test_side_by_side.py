@@ -215,7 +215,8 @@ def test_no_run_begins_after_the_limit_but_the_first(run: Run, tmp_path: Path) -
 
 
 def test_a_class_that_only_this_process_knows_is_no_matter_for_others(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert portable([(run, Path("a"))])
+    script = Problem("p", 1, "train", 'if __name__ == "__main__":\n    main()\n')
+    assert portable([(replace(run, problems=(*run.problems, script)), Path("a"))])
 
     @dataclass(frozen=True)
     class Local(Mute):

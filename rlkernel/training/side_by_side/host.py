@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pickle
 import signal
@@ -13,6 +14,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FunctionType
+from typing import Any
 
 import anyio
 import anyio.abc
@@ -178,17 +181,17 @@ async def _open_trainer(count: int) -> AsyncIterator[tuple[anyio.abc.Process, Ch
     cores = len(os.sched_getaffinity(0))
     threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, cores // count))
     environment = {**os.environ, "OMP_NUM_THREADS": threads, SIDE_BY_SIDE: str(count)}
-    with theirs:
-        process = await anyio.open_process(
-            [sys.executable, "-m", MODULE, str(theirs.fileno())],
-            stdin=subprocess.DEVNULL,
-            stdout=None,
-            stderr=subprocess.PIPE,
-            env=environment,
-            pass_fds=(theirs.fileno(),),
-            start_new_session=True,  # Ctrl-C is the command's affair, which then stops this one
-        )
     async with open_channel(ours) as channel, anyio.create_task_group() as tasks:
+        with theirs:
+            process = await anyio.open_process(
+                [sys.executable, "-m", MODULE, str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=None,
+                stderr=subprocess.PIPE,
+                env=environment,
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,  # Ctrl-C is the command's affair, which then stops this one
+            )
         tasks.start_soon(_repeat, process)
         try:
             yield process, channel
@@ -225,11 +228,20 @@ async def _repeat(process: anyio.abc.Process) -> None:
 
 
 def portable(jobs: Sequence[tuple[Run, Path]]) -> bool:
-    """Whether another process can read the runs: not where a class of theirs is in the script that was started.
-
-    A trainer process does not run that script.
-    """
+    """Whether another process can read the runs: not where a class of theirs is in the script that was started, which a trainer
+    process does not run."""
     try:
-        return b"__main__" not in pickle.dumps([run for run, _ in jobs])
+        _Portable(io.BytesIO()).dump([run for run, _ in jobs])
     except (pickle.PicklingError, AttributeError, TypeError):  # e.g. a class that a function has made
         return False
+    return True
+
+
+class _Portable(pickle.Pickler):
+    """Pickles what any process can read. Raises PicklingError for the rest."""
+
+    def reducer_override(self, value: Any) -> Any:
+        """Leave everything to pickle, but for the script's own classes and functions."""
+        if isinstance(value, type | FunctionType) and value.__module__ == "__main__":
+            raise pickle.PicklingError(f"{value.__qualname__} is in the script that was started")
+        return NotImplemented

@@ -196,7 +196,7 @@ def world_cpu(run: Run) -> Run:
 
 
 PRESETS: Mapping[str, Preset] = {
-    "cpu": Preset("modelled time, reduced size: a check of the code", cpu, seeds=(0, 1, 2)),
+    "cpu": Preset("modelled time, reduced size: a check of the code", cpu, seeds=(0, 1, 2), together=2),
     "h200": Preset(
         "measured time on a GPU, a policy of 21 million parameters", same, seeds=tuple(range(6)), gpu=True, policy=MAKE
     ),
@@ -211,6 +211,7 @@ PRESETS: Mapping[str, Preset] = {
         "modelled time, problems of two families",
         world_cpu,
         seeds=(0, 1),
+        together=2,
         policy=(WORLD_SMALL, "python -m experiments.cold_start --world cpu"),
     ),
     "paper": Preset(

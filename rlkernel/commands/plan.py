@@ -23,8 +23,9 @@ from rlkernel.types import Precision, Problem
 
 Jobs = Sequence[tuple[Run, Path]]
 """Runs, each with its directory."""
-TOGETHER_BYTES = 5 << 30
-"""Memory of the machine that each of several runs side by side wants: two of the small policy took 8 GiB with the evaluator."""
+TOGETHER_BYTES = 6 << 30
+"""Memory of the machine that each of several runs side by side wants: two of the small policy took 10.5 GiB at most, with two
+evaluators."""
 RUN_NAME = re.compile(r"(?P<arm>.+)-seed(?P<seed>\d+)-[0-9a-f]{8}")
 """The name of a run's directory, as `plan` makes it."""
 

@@ -82,7 +82,7 @@ EVERY = tuple(shown for page, text in PAGES.items() for shown in commands_of(pag
 # Run here. `TINY` and `FEW` are appended, so that they win over what the command says; text: what it prints.
 TINY = (
     *("--preset", "cpu", "--steps", "1", "--prompts-per-step", "1", "--rollouts", "2", "--validation-rollouts", "1"),
-    *("--turns", "1", "--max-new-tokens", "4", "--seeds", "0", "--jobs", "1", "--model", "tiny"),
+    *("--turns", "1", "--max-new-tokens", "4", "--seeds", "0", "--jobs", "1", "--model", "tiny", "--together", "1"),
 )
 TRAINED: dict[str, tuple[tuple[str, ...], str]] = {
     "python -m experiments.multi_turn_estimators": (TINY, "report: runs/multi_turn_estimators/report.html"),
@@ -108,6 +108,9 @@ REHEARSED = ("make ablation", "make setup", "make test", "make test-gpu")
 """With -n, which prints what would be done: they install packages."""
 
 ELSEWHERE = {
+    "python -m experiments.multi_turn_estimators grpo trloo --seeds 0 --together 2": (
+        "tests/training/test_side_by_side.py::test_runs_side_by_side_are_those_that_train_alone"
+    ),
     "python -m experiments.multi_turn_estimators grpo trloo --limit-seconds 540": (
         "tests/commands/test_experiment.py::test_at_the_limit_the_next_checkpoint_stops_the_command_which_goes_on_later"
     ),

@@ -49,7 +49,7 @@ def test_arms_come_first_and_none_means_all() -> None:
 
 @pytest.mark.parametrize(
     ("cores", "gib", "processes", "runs"),
-    [(16, 128, "1", 3), (2, 128, "1", 2), (16, 12, "1", 2), (16, 4, "1", 1), (16, 128, "2", 1)],
+    [(16, 128, "1", 3), (2, 128, "1", 2), (16, 17, "1", 2), (16, 6, "1", 1), (16, 4, "1", 1), (16, 128, "2", 1)],
 )
 def test_runs_side_by_side_are_the_presets_number_as_far_as_cores_and_memory_go(
     cores: int, gib: int, processes: str, runs: int, monkeypatch: pytest.MonkeyPatch

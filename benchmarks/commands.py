@@ -1,10 +1,10 @@
 """How long people wait for commands: wall clock and CPU seconds of each, with all processes that it starts.
 
-    python -m benchmarks.commands [--times 3] [--against OTHER_CHECKOUT] [--run [PRESET]]
+    python -m benchmarks.commands [--times 3] [--against OTHER_CHECKOUT] [--run [PRESET] [--model NAME]]
 
 `--against` measures another checkout's code by turns with this one's, which is the only fair way on a machine with other work.
 `--run` adds the fixed cost of a training run: what `first_look trloo` of 1 and of 3 steps take, without what a step takes, by the
-preset `cpu` or another. It takes minutes; `--times 0 --run h200` measures nothing else.
+preset `cpu` or another, with the preset's policy or `--model`. It takes minutes; `--times 0 --run h200` measures nothing else.
 """
 
 from __future__ import annotations
@@ -60,13 +60,14 @@ def took(words: Sequence[str], checkout: Path) -> Took:
     return Took(wall, usage.ru_utime + usage.ru_stime)
 
 
-def fixed_cost(checkout: Path, preset: str) -> Took:
+def fixed_cost(checkout: Path, preset: str, model: str | None = None) -> Took:
     """What a run takes beside its steps, with the measurements before the first and after the last. Of runs of 1 and of 3 steps:
     a step takes half of the difference, and what is left of the first run is the rest."""
 
     def run(steps: int) -> Took:
         with tempfile.TemporaryDirectory() as out:
-            flags = ("--steps", str(steps), "--seeds", "0", "--preset", preset, "--out", out)
+            flags = ["--steps", str(steps), "--seeds", "0", "--preset", preset, "--out", out]
+            flags += ["--model", model] if model else []
             return took(("-m", "experiments.first_look", "trloo", *flags), checkout)
 
     one, three = run(1), run(3)
@@ -78,6 +79,7 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=3)
     parser.add_argument("--against", type=Path)
     parser.add_argument("--run", nargs="?", const="cpu", metavar="PRESET")
+    parser.add_argument("--model", help="the policy of --run, by default the preset's own")
     args = parser.parse_args()
     checkouts = [HERE] if args.against is None else [args.against.resolve(), HERE]
     table = Table("command", "code", "wall s", "least", "CPU s", "least", box=None)
@@ -87,7 +89,7 @@ def main() -> None:
             for checkout in checkouts if turn % 2 else reversed(checkouts):
                 found.setdefault((name, checkout), []).append(took(words, checkout))
     for checkout in checkouts if args.run else ():
-        found[f"a run's fixed cost, {args.run}", checkout] = [fixed_cost(checkout, args.run)]
+        found[f"a run's fixed cost, {args.run}", checkout] = [fixed_cost(checkout, args.run, args.model)]
     for (name, checkout), each in sorted(found.items(), key=lambda row: (row[0][0], checkouts.index(row[0][1]))):
         numbers = [
             number

@@ -82,6 +82,19 @@ def test_with_a_cluster_the_nodes_evaluate() -> None:
     assert str(place(RAY)) == "the policy is on the CPU, evaluations on the nodes of a Ray cluster"
 
 
+def test_the_users_own_way_to_allocate_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(torch.cuda, "set_per_process_memory_fraction", lambda share, device: None)
+    monkeypatch.setattr(torch._C, "_accelerator_setAllocatorSettings", asked.append)
+    monkeypatch.delenv("PYTORCH_ALLOC_CONF", raising=False)
+    monkeypatch.setenv("PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:512")
+    Placement("cuda:1", CARDS[0], False).limit_memory(EvaluatorConfig())
+    assert asked == []
+    monkeypatch.delenv("PYTORCH_CUDA_ALLOC_CONF")
+    Placement("cuda:1", CARDS[0], False).limit_memory(EvaluatorConfig())
+    assert asked == ["expandable_segments:True"]
+
+
 def test_both_sides_fit_on_a_shared_card(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[float, int]] = []
     monkeypatch.setattr(torch.cuda, "set_per_process_memory_fraction", lambda share, device: asked.append((share, device)))

@@ -280,6 +280,9 @@ def _activations(run: Demand, text: Any, dtype: torch.dtype, N: int, recomputed:
     head = trained * (4 + dtype.itemsize) + N * H * (4 + dtype.itemsize)
     # Compiled: the inputs of both halves in float32 and normed, each matrix's inputs, and what rotations and products need.
     # Fitted to 0.6B on an H200, which keeps 44,700 bytes per token and layer; this gives 46,080.
-    others = N * (10 * H + 5 * (A + K) + 5 * F) if compiled else layer
+    others = N * (10 * H + 5 * (A + 2 * K) + 5 * F) if compiled else layer
     kept = layers * N * H * dtype.itemsize if recomputed else (layers - 1) * others
-    return Part("activations", kept + max(layer, head), f"an estimate, {N:,} tokens{', recomputed' if recomputed else ''}")
+    # Sampling beside training computes contexts at the same time; without gradients a layer keeps about half.
+    beside = layer // 2 if run.staleness else 0
+    how = f"an estimate, {N:,} tokens{', recomputed' if recomputed else ''}{', and sampling beside' if beside else ''}"
+    return Part("activations", kept + max(layer, head) + beside, how)

@@ -74,8 +74,8 @@ class Flags:
     checkpoint_every: int = 1
     """Steps between checkpoints: what an interruption costs at most. It does not change what is computed."""
     together: int | None = None
-    """Runs that train side by side, each in a process of its own, with one evaluator. It does not change what is computed, but
-    each takes memory."""
+    """Runs that train side by side, each in a process of its own, with one evaluator. On the CPU they end with the same weights
+    as one after another; each takes memory."""
     out: Path = Path("runs")
     """Directory of the runs and the reports."""
     seeds: tuple[int, ...] | None = None

@@ -18,6 +18,7 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import pytest
+import torch
 
 from rlkernel.config import Run
 from rlkernel.errors import BrokenReference, EvaluatorEnded, EvaluatorFailed, UsageError, usage_error
@@ -33,6 +34,7 @@ from rlkernel.training.side_by_side.channel import Assignment, Channel, Ended, o
 from rlkernel.training.side_by_side.evaluators import Evaluators
 from rlkernel.training.side_by_side.far_evaluator import FarEvaluator
 from rlkernel.training.side_by_side.host import _Deal, _Trainer, portable
+from rlkernel.training.trainer import KernelGRPOTrainer
 from rlkernel.types import Evaluation, Precision, Problem, Status
 from tests.echo import ScriptedEvaluator
 from tests.training.mute import Mute, mute_jobs
@@ -250,7 +252,7 @@ def rows(directory: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.timeout(300)
 def test_runs_side_by_side_are_those_that_train_alone(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     judge = Card()
     judge.shares, judge.evaluate = False, ScriptedEvaluator().evaluate  # type: ignore[method-assign]
 
@@ -269,7 +271,28 @@ def test_runs_side_by_side_are_those_that_train_alone(run: Run, tmp_path: Path, 
         numbers = {name: value for name, value in theirs.items() if isinstance(value, float)}
         assert {name: mine[name] for name in numbers} == pytest.approx(numbers, rel=1e-6, abs=1e-6)
         assert {name: mine[name] for name in theirs.keys() - numbers} == {name: theirs[name] for name in theirs.keys() - numbers}
+    weights = [directory / "checkpoints/checkpoint-3/model.safetensors" for directory in (jobs[2][1], tmp_path / "alone")]
+    assert weights[0].read_bytes() == weights[1].read_bytes()
     assert command.main(jobs, together=2) == 0  # nothing is left to do
+
+
+def test_a_small_model_trains_on_one_thread_whatever_the_machine_has(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = set[int]()
+    loss, threads = KernelGRPOTrainer.compute_loss, torch.get_num_threads()
+
+    def seeing(self: KernelGRPOTrainer, *arguments: Any, **options: Any) -> Any:
+        seen.add(torch.get_num_threads())
+        return loss(self, *arguments, **options)
+
+    monkeypatch.setattr(KernelGRPOTrainer, "compute_loss", seeing)
+    torch.set_num_threads(3)
+    try:
+        assert anyio.run(lambda: loop.train(run, tmp_path, evaluator=ScriptedEvaluator()))
+    finally:
+        torch.set_num_threads(threads)
+    assert seen == {1}
 
 
 @pytest.mark.timeout(300)

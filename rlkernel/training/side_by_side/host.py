@@ -178,9 +178,7 @@ class _Trainer:
 async def _open_trainer(count: int) -> AsyncIterator[tuple[anyio.abc.Process, Channel]]:
     """A trainer process, one of `count`, whose words are repeated here line by line. Leaving the context stops it."""
     ours, theirs = socket.socketpair()
-    cores = len(os.sched_getaffinity(0))
-    threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, cores // count))
-    environment = {**os.environ, "OMP_NUM_THREADS": threads, SIDE_BY_SIDE: str(count)}
+    environment = {**os.environ, SIDE_BY_SIDE: str(count)}
     async with open_channel(ours) as channel, anyio.create_task_group() as tasks:
         with theirs:
             process = await anyio.open_process(

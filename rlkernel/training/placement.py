@@ -36,8 +36,8 @@ from rlkernel.types import Precision
 
 RAY = "ray"
 """The device that means a Ray cluster: the one of RAY_ADDRESS, or the one that this machine is in."""
-CONTEXTS_BYTES = 4 << 30
-"""Memory of a shared card for what neither side's allocator counts: two CUDA contexts and the libraries' workspaces."""
+CONTEXT_BYTES = 2 << 30
+"""Memory of a card for what no allocator of ours counts of one process: its CUDA context and the libraries' workspaces."""
 SIDE_BY_SIDE = "RLKERNEL_SIDE_BY_SIDE"
 """The environment variable of a trainer process that says how many there are (`rlkernel.training.side_by_side`)."""
 
@@ -75,8 +75,12 @@ class Placement:
         by side have equal parts."""
         if self.card is None or not self.card.memory_bytes:
             return 0
-        others = runner_memory(self.card, config, shared=True) + CONTEXTS_BYTES if self.shared else 0
-        return (self.card.memory_bytes - others) // side_by_side()
+        runs, others = side_by_side(), 0
+        if self.shared:
+            others = runner_memory(self.card, config, shared=True) + (runs + 1) * CONTEXT_BYTES
+        elif runs > 1:
+            others = runs * CONTEXT_BYTES
+        return (self.card.memory_bytes - others) // runs
 
     def limit_memory(self, config: EvaluatorConfig) -> None:
         """Keep this process off the memory that evaluations may take of a shared card."""

@@ -48,6 +48,14 @@ class EvaluatorEnded(RuntimeError):
     """The evaluator as a whole has ended, e.g. was killed. No problem is at fault, and a new one can go on."""
 
 
+class EndedElsewhere(RuntimeError):
+    """The end of another process of a command. The text, from there, is all that the command prints; status: its exit status."""
+
+    def __init__(self, told: str, status: int) -> None:
+        super().__init__(told)
+        self.status = status
+
+
 def first_line(error: BaseException) -> str:
     """The first line of an error's text; empty where it has no text.
 
@@ -177,12 +185,24 @@ def _told(error: BaseException) -> int | None:
     if isinstance(error, KeyboardInterrupt):
         print(": ".join(["interrupted", *map(str, error.args)]), file=sys.stderr)
         return 130
+    known = explained(error)
+    if known is None:
+        return None
+    told, status = known
+    print(f"error: {told}", file=sys.stderr)
+    return status
+
+
+def explained(error: BaseException) -> tuple[str, int] | None:
+    """What a command prints in the place of a traceback, and its exit status; None for what wants all of the traceback. Of
+    several errors that task groups have put together, the first."""
+    if isinstance(error, BaseExceptionGroup):
+        found = [explained(inner) for inner in error.exceptions]
+        return found[0] if all(found) else None
+    if isinstance(error, EndedElsewhere):
+        return str(error), error.status
     usage = usage_error(error)
     if usage is not None:
-        print(f"error: {usage}", file=sys.stderr)
-        return 2
+        return str(usage), 2
     bug = bug_of_a_method(error)
-    if bug is None:
-        return None
-    print(f"error: {bug}", file=sys.stderr)
-    return 1
+    return None if bug is None else (bug, 1)

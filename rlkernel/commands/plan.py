@@ -19,6 +19,7 @@ from rlkernel.evaluator.cards import gpus
 from rlkernel.runs import directory as rundir
 from rlkernel.sources.load import load_for_training
 from rlkernel.training import ranks
+from rlkernel.training.machine import memory_bytes
 from rlkernel.types import Precision, Problem
 
 Jobs = Sequence[tuple[Run, Path]]
@@ -74,8 +75,8 @@ class Flags:
     checkpoint_every: int = 1
     """Steps between checkpoints: what an interruption costs at most. It does not change what is computed."""
     together: int | None = None
-    """Runs that train side by side, each in a process of its own, with one evaluator. It does not change what is computed, but
-    each takes memory."""
+    """Runs that train side by side, each in a process of its own, with one evaluator. On the CPU they end with the same weights
+    as one after another; each takes memory."""
     out: Path = Path("runs")
     """Directory of the runs and the reports."""
     seeds: tuple[int, ...] | None = None
@@ -184,7 +185,7 @@ def together_of(flags: Flags, preset: Preset) -> int:
     a launcher has started several processes."""
     if flags.together is not None:
         return flags.together
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // TOGETHER_BYTES
+    memory = memory_bytes() // TOGETHER_BYTES
     return 1 if ranks.size() > 1 else max(1, min(preset.together, len(os.sched_getaffinity(0)), memory))
 
 

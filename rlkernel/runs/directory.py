@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from rlkernel.config import Run, code_of, fingerprint, to_json
 from rlkernel.errors import UsageError
@@ -33,6 +33,8 @@ MANIFEST, METRICS, TRANSCRIPTS, OUTCOMES = "manifest.json", "metrics.jsonl", "tr
 ROWS = (METRICS, TRANSCRIPTS, OUTCOMES)
 LOCK = "lock"
 """The file by which a process holds a directory."""
+HELD_SECONDS = 3.0
+"""How long a directory that another process holds is waited for: after a kill, the last of a command's processes ends in that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +58,25 @@ def make(directory: Path) -> None:
 
 @contextmanager
 def owned(directory: Path) -> Iterator[None]:
-    """Hold the directory. Raises UsageError when another process does; the hold ends with the process, however it ends."""
+    """Hold the directory. Raises UsageError when another process does, and goes on to; the hold ends with the process, however
+    it ends."""
     make(directory)
     with (directory / LOCK).open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UsageError(f"{directory} is in use by another process: wait for it, or choose another directory") from None
+        until = time.monotonic() + HELD_SECONDS
+        while not _lock(lock):
+            if time.monotonic() >= until:
+                raise UsageError(f"{directory} is in use by another process: wait for it, or choose another directory")
+            time.sleep(0.05)
         yield
+
+
+def _lock(file: IO[str]) -> bool:
+    """Lock a file unless another process has; returns whether that was done."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def check_free(directory: Path, run: Run | None = None) -> None:

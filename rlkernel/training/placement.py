@@ -36,8 +36,8 @@ from rlkernel.types import Precision
 
 RAY = "ray"
 """The device that means a Ray cluster: the one of RAY_ADDRESS, or the one that this machine is in."""
-CONTEXTS_BYTES = 4 << 30
-"""Memory of a shared card for what neither side's allocator counts: two CUDA contexts and the libraries' workspaces."""
+CONTEXT_BYTES = 2 << 30
+"""Memory of a card for what no allocator of ours counts of one process: its CUDA context and the libraries' workspaces."""
 SEGMENTS = "expandable_segments:True"
 """How the policy's process takes memory of its card. Without it, 5.8 GiB of the 66 beside evaluations lay in pieces too small to
 use, and a step of 0.6B ended out of memory."""
@@ -80,8 +80,12 @@ class Placement:
         by side have equal parts."""
         if self.card is None or not self.card.memory_bytes:
             return 0
-        others = runner_memory(self.card, config, shared=True) + CONTEXTS_BYTES if self.shared else 0
-        return (self.card.memory_bytes - others) // side_by_side()
+        runs, others = side_by_side(), 0
+        if self.shared:
+            others = runner_memory(self.card, config, shared=True) + (runs + 1) * CONTEXT_BYTES
+        elif runs > 1:
+            others = runs * CONTEXT_BYTES
+        return (self.card.memory_bytes - others) // runs
 
     def limit_memory(self, config: EvaluatorConfig) -> None:
         """Keep this process off the memory that evaluations may take of a shared card, and let what it has be used in any sizes

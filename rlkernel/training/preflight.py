@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from rich.console import Console
@@ -12,6 +11,7 @@ from rlkernel.errors import UsageError
 from rlkernel.evaluator.cards.gpus import Gpu
 from rlkernel.evaluator.config import GIB, EvaluatorConfig, Limits
 from rlkernel.policy.load import load_config
+from rlkernel.training.machine import memory_bytes
 from rlkernel.training.memory import MICRO_TOKENS, Demand, MemoryPlan, demand_of, plan
 from rlkernel.training.memory_table import advice, memory_table
 from rlkernel.training.placement import Placement, place, side_by_side
@@ -62,12 +62,18 @@ def own_memory(device: str, evaluation_gib: int) -> tuple[int, str]:
 
 def _own(placement: Placement, evaluation_gib: int) -> tuple[int, str]:
     own = placement.own_bytes(EvaluatorConfig(limits=Limits(gpu_memory_bytes=evaluation_gib * GIB)))
-    if not placement.shared or placement.card is None:
+    if placement.card is None:
         return own, ""
-    rest = (placement.card.memory_bytes - own) / GIB
-    return own, f"evaluations and CUDA have {rest:.0f} GiB of the card"
+    runs = side_by_side()
+    rest, parts = placement.card.memory_bytes - own * runs, []
+    if placement.shared:
+        parts.append(f"evaluations and CUDA have {rest / GIB:.0f} GiB of the card")
+    if runs > 1:
+        other = "the other run has" if runs == 2 else f"{runs - 1} other runs have"
+        parts.append(f"{other} {own * (runs - 1) / GIB:.0f} GiB{'' if parts else ' of the card'}")
+    return own, " and ".join(parts)
 
 
 def machine_bytes() -> int:
     """The bytes of this machine's memory, or an equal part of them where runs train side by side."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // side_by_side()
+    return memory_bytes() // side_by_side()

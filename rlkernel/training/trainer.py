@@ -40,6 +40,7 @@ from transformers import PrinterCallback
 from rlkernel.config import Run
 from rlkernel.policy.blocks import compile_blocks
 from rlkernel.policy.replica import whole
+from rlkernel.policy.slots.decoding import one_thread_if_small
 from rlkernel.rollout import derive_seed
 from rlkernel.runs import checkpoints
 from rlkernel.training import ranks, sharding
@@ -115,7 +116,8 @@ class KernelGRPOTrainer(LossTrainer):
         return self.lr_scheduler
 
     def train(self, *args: Any, **kwargs: Any) -> Any:
-        with ranks.noticed():
+        # The number of threads decides in which order sums are added: it must not depend on who trains beside this run.
+        with ranks.noticed(), one_thread_if_small(self.model):
             # The others wait here for the first one's validation, and not in the group of the gradients, which would give up.
             ranks.meet()
             return super().train(*args, **kwargs)

@@ -55,9 +55,8 @@ def test_runs_side_by_side_are_the_presets_number_as_far_as_cores_and_memory_go(
     cores: int, gib: int, processes: str, runs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     preset = replace(CPU, together=3)
-    sizes = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": gib << 18}
     monkeypatch.setattr(plan_module.os, "sched_getaffinity", lambda pid: set(range(cores)))
-    monkeypatch.setattr(plan_module.os, "sysconf", sizes.__getitem__)
+    monkeypatch.setattr(plan_module, "memory_bytes", lambda: gib << 30)
     monkeypatch.setenv("WORLD_SIZE", processes)
     assert together_of(Flags(), preset) == runs
     assert together_of(Flags(together=5), preset) == 5  # whoever says so knows

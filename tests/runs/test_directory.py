@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -105,6 +107,15 @@ def test_a_run_of_an_earlier_version_is_refused_in_one_line(tmp_path: Path) -> N
     said = "holds another run (made by an earlier version, without Run.updates, Run.loss): choose another directory, or delete"
     with pytest.raises(UsageError, match=re.escape(said)):
         rundir.begin(tmp_path, RUN)
+
+
+def test_a_directory_that_is_held_for_a_moment_more_is_waited_for(tmp_path: Path) -> None:
+    held = rundir.owned(tmp_path / "run")
+    held.__enter__()
+    threading.Timer(0.3, lambda: held.__exit__(None, None, None)).start()
+    begun = time.monotonic()
+    with rundir.owned(tmp_path / "run"):
+        assert 0.25 < time.monotonic() - begun < rundir.HELD_SECONDS
 
 
 def test_a_directory_has_one_owner(tmp_path: Path) -> None:

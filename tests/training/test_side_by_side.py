@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -18,21 +19,24 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import pytest
+import torch
 
 from rlkernel.config import Run
-from rlkernel.errors import BrokenReference, EvaluatorEnded, EvaluatorFailed, UsageError, usage_error
+from rlkernel.errors import BrokenReference, EvaluatorEnded, EvaluatorFailed, UsageError, explained
 from rlkernel.evaluator.cards.gpus import Gpu
 from rlkernel.evaluator.config import GIB, EvaluatorConfig
 from rlkernel.interfaces import CardEvaluator
 from rlkernel.runs import directory as rundir
-from rlkernel.training import command, loop
-from rlkernel.training.placement import CONTEXTS_BYTES, SIDE_BY_SIDE, Placement
-from rlkernel.training.preflight import machine_bytes
+from rlkernel.training import command, loop, preflight
+from rlkernel.training.placement import CONTEXT_BYTES, SIDE_BY_SIDE, Placement
+from rlkernel.training.preflight import machine_bytes, shared_card
 from rlkernel.training.side_by_side import evaluators as evaluators_module
+from rlkernel.training.side_by_side import host
 from rlkernel.training.side_by_side.channel import Assignment, Channel, Ended, open_channel
 from rlkernel.training.side_by_side.evaluators import Evaluators
 from rlkernel.training.side_by_side.far_evaluator import FarEvaluator
 from rlkernel.training.side_by_side.host import _Deal, _Trainer, portable
+from rlkernel.training.trainer import KernelGRPOTrainer
 from rlkernel.types import Evaluation, Precision, Problem, Status
 from tests.echo import ScriptedEvaluator
 from tests.training.mute import Mute, mute_jobs
@@ -170,6 +174,8 @@ def test_whoever_waits_for_a_verdict_is_told_when_the_command_is_gone() -> None:
                 await anyio.wait_all_tasks_blocked()
                 ours.close()
                 far.hear_end()
+            with pytest.raises(EvaluatorEnded, match=r"^the command that judges for this run has ended$"):
+                await far.evaluate(PROBLEM, "b")  # nobody can be asked any more
 
     anyio.run(main)
 
@@ -231,12 +237,21 @@ def test_a_class_that_only_this_process_knows_is_no_matter_for_others(run: Run, 
 def test_trainers_have_equal_parts_of_card_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     card = Gpu(0, "GPU-0", "", 80 * GIB, "")
     alone, whole = Placement("cuda:0", card, shared=False), machine_bytes()
-    # Half of a shared card is the evaluations', and CUDA's contexts have 4 GiB: 36 GiB, of which two trainers have 18 each.
+    # Half of a shared card is the evaluations', and each process has a context.
     beside = Placement("cuda:0", card, shared=True)
-    assert (alone.own_bytes(EvaluatorConfig()), beside.own_bytes(EvaluatorConfig())) == (80 * GIB, 40 * GIB - CONTEXTS_BYTES)
+    assert (alone.own_bytes(EvaluatorConfig()), beside.own_bytes(EvaluatorConfig())) == (
+        80 * GIB,
+        40 * GIB - 2 * CONTEXT_BYTES,
+    )
     monkeypatch.setenv(SIDE_BY_SIDE, "2")
-    assert (alone.own_bytes(EvaluatorConfig()), beside.own_bytes(EvaluatorConfig())) == (40 * GIB, 18 * GIB)
+    assert (alone.own_bytes(EvaluatorConfig()), beside.own_bytes(EvaluatorConfig())) == (38 * GIB, 17 * GIB)
     assert machine_bytes() == whole // 2
+    assert shared_card(80, 0) == (17 * GIB, "evaluations and CUDA have 46 GiB of the card and the other run has 17 GiB")
+    monkeypatch.setenv(SIDE_BY_SIDE, "3")
+    assert preflight._own(alone, 0) == (74 * GIB // 3, "2 other runs have 49 GiB of the card")
+    monkeypatch.delenv(SIDE_BY_SIDE)
+    assert preflight._own(alone, 0) == (80 * GIB, "")
+    assert shared_card(80, 0) == (36 * GIB, "evaluations and CUDA have 44 GiB of the card")
 
 
 MEASURED = {"seconds", "memory", "cache", "per_second"}
@@ -250,7 +265,7 @@ def rows(directory: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.timeout(300)
 def test_runs_side_by_side_are_those_that_train_alone(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     judge = Card()
     judge.shares, judge.evaluate = False, ScriptedEvaluator().evaluate  # type: ignore[method-assign]
 
@@ -269,7 +284,28 @@ def test_runs_side_by_side_are_those_that_train_alone(run: Run, tmp_path: Path, 
         numbers = {name: value for name, value in theirs.items() if isinstance(value, float)}
         assert {name: mine[name] for name in numbers} == pytest.approx(numbers, rel=1e-6, abs=1e-6)
         assert {name: mine[name] for name in theirs.keys() - numbers} == {name: theirs[name] for name in theirs.keys() - numbers}
+    weights = [directory / "checkpoints/checkpoint-3/model.safetensors" for directory in (jobs[2][1], tmp_path / "alone")]
+    assert weights[0].read_bytes() == weights[1].read_bytes()
     assert command.main(jobs, together=2) == 0  # nothing is left to do
+
+
+def test_a_small_model_trains_on_one_thread_whatever_the_machine_has(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = set[int]()
+    loss, threads = KernelGRPOTrainer.compute_loss, torch.get_num_threads()
+
+    def seeing(self: KernelGRPOTrainer, *arguments: Any, **options: Any) -> Any:
+        seen.add(torch.get_num_threads())
+        return loss(self, *arguments, **options)
+
+    monkeypatch.setattr(KernelGRPOTrainer, "compute_loss", seeing)
+    torch.set_num_threads(3)
+    try:
+        assert anyio.run(lambda: loop.train(run, tmp_path, evaluator=ScriptedEvaluator()))
+    finally:
+        torch.set_num_threads(threads)
+    assert seen == {1}
 
 
 @pytest.mark.timeout(300)
@@ -279,8 +315,109 @@ def test_a_run_that_cannot_begin_ends_the_command_in_one_line(run: Run, model_di
         rundir.begin(tmp_path / "1", replace(jobs[1][0], seed=7))
     with pytest.raises(BaseExceptionGroup) as raised:
         command.main(jobs, together=2)
-    told = usage_error(raised.value)
-    assert isinstance(told, UsageError) and str(tmp_path / "1") in str(told)
+    told, status = explained(raised.value) or ("", 0)
+    assert told.startswith(f"{tmp_path / '1'} holds another run (seed is 7 there and 1 here): ") and status == 2
+
+
+METHODS = """
+from dataclasses import dataclass
+from tests.training.mute import Mute
+
+@dataclass(frozen=True)
+class Fine(Mute):
+    def prompt(self, problem):
+        return "x"
+
+@dataclass(frozen=True)
+class Wrong(Mute):
+    def prompt(self, problem):
+        return {}["nothing"]
+"""
+BESIDE = """
+import sys
+from dataclasses import replace
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+import methods_beside
+from rlkernel.errors import exit_status
+from rlkernel.training.command import main
+from tests.training.mute import mute_jobs
+
+which, model, out = sys.argv[1:]
+if which == "Hidden":
+    spec = spec_from_file_location("hidden", methods_beside.__file__)
+    methods_beside = sys.modules["hidden"] = module_from_spec(spec)
+    spec.loader.exec_module(methods_beside)
+own = (methods_beside.Wrong if which == "Wrong" else methods_beside.Fine)()
+jobs = [(replace(run, environment=own), directory) for run, directory in mute_jobs(model, Path(out), seeds=2, steps=1)]
+sys.exit(exit_status(lambda: main(jobs, together=2)))
+"""
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(("which", "status"), [("Fine", 0), ("Wrong", 1), ("Hidden", 2)])
+def test_methods_beside_the_script_are_found_and_their_bugs_told_as_in_one_process(
+    which: str, status: int, model_directory: str, tmp_path: Path
+) -> None:
+    (tmp_path / "methods_beside.py").write_text(METHODS)
+    script = tmp_path / "script.py"
+    script.write_text(BESIDE)
+    arguments = [sys.executable, str(script), which, model_directory, str(tmp_path / "runs")]
+    done = subprocess.run(arguments, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": os.getcwd()}, check=False)
+    assert done.returncode == status, done.stderr
+    assert "Traceback" not in done.stderr and "interrupted" not in done.stderr
+    said = done.stderr[done.stderr.find("error: ") :] if status else ""
+    if which == "Fine":
+        assert all((tmp_path / f"runs/{seed}/checkpoints/checkpoint-1/complete").parent.is_dir() for seed in range(2))
+    if which == "Wrong":
+        at = tmp_path / "methods_beside.py"
+        assert said.startswith(f"error: Wrong raised KeyError: 'nothing' ({at}:13)\n") and len(said.splitlines()) <= 4
+    if which == "Hidden":
+        assert said == (
+            "error: a run cannot be read by another process (ModuleNotFoundError: No module named 'hidden'): put the module's "
+            "folder on PYTHONPATH, or use --together 1\n"
+        )
+
+
+def test_a_process_that_ends_before_its_run_is_told_in_one_line(run: Run) -> None:
+    killed, failed = host._error(run, None, -9), host._error(run, None, 1)
+    assert isinstance(killed, UsageError) and str(killed) == (
+        "the process that trained trloo seed 0 was killed by SIGKILL, by the kernel itself where memory is short: give the same "
+        "command, which goes on; --together 1 takes less memory"
+    )
+    assert failed is not None
+    assert explained(failed) == ("the process that trained trloo seed 0 ended with status 1: what it said is above", 1)
+    assert host._error(run, Ended(True), None) is None
+    assert explained(host._error(run, Ended(False, "mine", 1), None) or ValueError()) == ("mine", 1)
+
+
+def starting(code: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let `code` be what a trainer process does; `sys.argv[1]` is its end of the socket."""
+    monkeypatch.setattr(host, "command_line", lambda end: [sys.executable, "-c", code, str(end.fileno())])
+
+
+def test_the_last_words_of_a_process_are_all_repeated(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    starting("import sys; sys.stderr.write('word\\n' * 12000 + 'the last')", monkeypatch)
+
+    async def main() -> None:
+        async with host._open_trainer(1) as (process, _):
+            await process.wait()
+
+    anyio.run(main)
+    assert capfd.readouterr().err == "word\n" * 12000 + "the last\n"
+
+
+def test_an_assignment_that_nobody_reads_yet_does_not_hold_up_an_interruption(monkeypatch: pytest.MonkeyPatch) -> None:
+    starting("import time; time.sleep(60)", monkeypatch)
+
+    async def main() -> float:
+        begun = time.monotonic()
+        with anyio.move_on_after(0.5):
+            async with host._open_trainer(1) as (_, channel):
+                await _Trainer(channel, Card()).train("x" * 10_000_000)  # type: ignore[arg-type]
+        return time.monotonic() - begun
+
+    assert anyio.run(main) < 20
 
 
 SCRIPT = """
@@ -306,12 +443,12 @@ def test_a_signal_ends_command_and_trainers_and_the_runs_go_on(number: int, mode
         async for data in process.stderr:
             said += data.decode()
             if all(f"mute seed {seed}  step 3/" in said for seed in range(2)) and not trainers:
-                trainers = [os.pidfd_open(pid) for pid in children(process.pid) if b"trainer_process" in command_line(pid)]
+                trainers = [os.pidfd_open(pid) for pid in children(process.pid) if b"side_by_side" in command_line(pid)]
                 assert len(trainers) == 2
                 os.kill(process.pid, number)
         assert await process.wait() == (130 if number == signal.SIGINT else -signal.SIGKILL)
         assert "Traceback" not in said or number == signal.SIGKILL
-        with anyio.fail_after(60):
+        with anyio.fail_after(60 if number == signal.SIGINT else 2):
             for trainer in trainers:  # readable once it has ended
                 await anyio.wait_readable(trainer)
                 os.close(trainer)

@@ -16,6 +16,7 @@ from anyio.abc import UNIXSocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from rlkernel.config import Run
+from rlkernel.errors import one_line
 from rlkernel.evaluator.config import EvaluatorConfig
 from rlkernel.types import Evaluation, Problem
 
@@ -44,10 +45,12 @@ class Assignment:
 
 @dataclass(frozen=True)
 class Ended:
-    """The end of an assignment. usage: the one line of a UsageError, or empty."""
+    """The end of an assignment. told, status: what the command is to print and to exit with (`rlkernel.errors.explained`), where
+    an error has ended it."""
 
     finished: bool
-    usage: str = ""
+    told: str = ""
+    status: int = 0
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,10 @@ class GivenBack:
     number: int
 
 
+class Unreadable(Exception):
+    """A message of classes that this process cannot import; the text is one line of Python's own words."""
+
+
 class Channel:
     """One end of the socket between a command and a trainer process. `send` and `receive` raise one of `GONE` when the other end
     is gone."""
@@ -102,10 +109,11 @@ class Channel:
         self._incoming = BufferedByteReceiveStream(stream)
         self._sending = anyio.Lock()
 
-    async def send(self, message: Any) -> None:
+    async def send(self, message: Any, *, last: bool = False) -> None:
+        """Send a message. Being cancelled waits until all of it is sent, since half a message would make nonsense of those that
+        follow; last: whether none would follow, so that it need not."""
         data = pickle.dumps(message)
-        # Half a message would make nonsense of all that follow.
-        with anyio.CancelScope(shield=True):
+        with anyio.CancelScope(shield=not last):
             async with self._sending:
                 await self._stream.send(LENGTH.pack(len(data)) + data)
 
@@ -114,8 +122,13 @@ class Channel:
         await self._stream.aclose()
 
     async def receive(self) -> Any:
+        """The next message. Raises Unreadable; the one after it can be received all the same."""
         (length,) = LENGTH.unpack(await self._incoming.receive_exactly(LENGTH.size))
-        return pickle.loads(await self._incoming.receive_exactly(length))
+        data = await self._incoming.receive_exactly(length)
+        try:
+            return pickle.loads(data)
+        except Exception as error:  # a module of the user's own is imported, which may raise anything
+            raise Unreadable(one_line(error)) from error
 
 
 @asynccontextmanager

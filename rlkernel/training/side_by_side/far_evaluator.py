@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ import anyio
 
 from rlkernel.errors import BrokenReference, EvaluatorEnded, EvaluatorFailed
 from rlkernel.interfaces import CardEvaluator
-from rlkernel.training.side_by_side.channel import Assignment, Candidate, Channel, GivenBack, Lent, Verdict, Wanted
+from rlkernel.training.side_by_side.channel import GONE, Assignment, Candidate, Channel, GivenBack, Lent, Verdict, Wanted
 from rlkernel.types import Evaluation, Problem
 
 
@@ -71,13 +71,15 @@ class FarEvaluator(CardEvaluator):
             await self._ask(Wanted(number))
             yield
         finally:
-            await self._channel.send(GivenBack(number))
+            with suppress(*GONE):  # nobody is left to take it
+                await self._channel.send(GivenBack(number))
 
     async def _ask(self, question: Candidate | Wanted) -> Verdict | Lent:
         waiting = self._waiting[question.number] = _Question()
         try:
-            await self._channel.send(question)
-            await waiting.answered.wait()
+            with suppress(*GONE):
+                await self._channel.send(question)
+                await waiting.answered.wait()
         finally:
             del self._waiting[question.number]
         if waiting.answer is None:

@@ -22,7 +22,7 @@ import anyio.abc
 from anyio.streams.text import TextReceiveStream
 
 from rlkernel.config import Run
-from rlkernel.errors import BrokenReference, EvaluatorFailed, UsageError
+from rlkernel.errors import BrokenReference, EndedElsewhere, EvaluatorFailed, UsageError
 from rlkernel.evaluator.pool import Pool
 from rlkernel.evaluator.ray.pool import RayPool
 from rlkernel.interfaces import CardEvaluator
@@ -42,11 +42,13 @@ from rlkernel.training.side_by_side.channel import (
     open_channel,
 )
 from rlkernel.training.side_by_side.evaluators import Evaluators
+from rlkernel.training.side_by_side.start import command_line
 from rlkernel.training.threads import in_daemon
 
-MODULE = "rlkernel.training.side_by_side.trainer_process"
 STOP_SECONDS = 60.0
 """How long a trainer process may take to stop, in the middle of a checkpoint for instance, before it is killed."""
+WORDS_SECONDS = 2.0
+"""How long the last words of a process that has ended are waited for: a process of its own may keep the pipe open."""
 
 
 @dataclass
@@ -61,6 +63,8 @@ class _Deal:
     begun: int = 0
     stopped: bool = False
     """Whether a run stopped at its limit, or has not begun because of it."""
+    failed: Exception | None = None
+    """The first error of a run."""
 
     def next(self) -> tuple[Run, Path] | None:
         """The next run; None where there is none, or its time is over. The first one always begins."""
@@ -92,7 +96,7 @@ async def train_side_by_side(
     labels: Mapping[str, str],
 ) -> bool:
     """Train runs as `rlkernel.training.command.train_all` does, at most `together` at a time. Returns whether all are finished.
-    Raises UsageError of the first run that has one; the others stop where they are."""
+    Raises the UsageError or EndedElsewhere of the first run that has one; the others stop where they are."""
     waiting = [(run, directory) for run, directory in jobs if not rundir.finished(directory, run)]
     if not waiting:
         return True
@@ -103,13 +107,15 @@ async def train_side_by_side(
         evaluators = Evaluators(opening, cache_dir, deal.expects)
         async with anyio.create_task_group() as trainers:
             for _ in range(count):
-                trainers.start_soon(_train, deal, evaluators, count)
+                trainers.start_soon(_train, deal, evaluators, count, trainers.cancel_scope)
         opening.cancel_scope.cancel()  # an evaluator that was kept for runs whose time is over
+    if deal.failed is not None:  # one alone, not all that cancelled each other
+        raise deal.failed
     return not deal.stopped
 
 
-async def _train(deal: _Deal, evaluators: Evaluators, count: int) -> None:
-    """One trainer process, from the first run that it is given to the last."""
+async def _train(deal: _Deal, evaluators: Evaluators, count: int, trainers: anyio.CancelScope) -> None:
+    """One trainer process, from the first run that it is given to the last. An error of a run cancels all `trainers`."""
     job = deal.next()
     if job is None:
         return
@@ -117,17 +123,32 @@ async def _train(deal: _Deal, evaluators: Evaluators, count: int) -> None:
         while job is not None:
             run, directory = job
             async with evaluators.use(neighbours.evaluator_of(run)) as pool:
+                ended = None
                 try:
                     ended = await _Trainer(channel, pool).train(deal.assignment(run, directory, pool))
-                except* GONE as errors:
+                except* GONE:
                     with anyio.move_on_after(STOP_SECONDS):
                         await process.wait()
-                    how = f"status {process.returncode}"
-                    raise RuntimeError(f"the process that trained {run.name} seed {run.seed} ended with {how}") from errors
-            if ended.usage:
-                raise UsageError(ended.usage)
+                failed = _error(run, ended, process.returncode)
+                if failed is not None or ended is None:
+                    deal.failed = deal.failed or failed
+                    trainers.cancel()
+                    return
             deal.stopped = deal.stopped or not ended.finished
             job = deal.next()
+
+
+def _error(run: Run, ended: Ended | None, status: int | None) -> Exception | None:
+    """The error of a run, if it has one. ended: None where its process has ended, with `status`, before the run."""
+    if ended is not None:
+        if not ended.told:
+            return None
+        return UsageError(ended.told) if ended.status == 2 else EndedElsewhere(ended.told, ended.status)
+    what = f"the process that trained {run.name} seed {run.seed}"
+    if status is not None and status < 0:
+        why = f"{what} was killed by {signal.Signals(-status).name}, by the kernel itself where memory is short"
+        return UsageError(f"{why}: give the same command, which goes on; --together 1 takes less memory")
+    return EndedElsewhere(f"{what} ended with status {status}: what it said is above", 1)
 
 
 @dataclass
@@ -140,7 +161,8 @@ class _Trainer:
 
     async def train(self, assignment: Assignment) -> Ended:
         """The end of an assignment. Raises one of `GONE` when the process is gone."""
-        await self.channel.send(assignment)
+        # A large one is not read before the process has imported all it needs, which Ctrl-C does not wait for.
+        await self.channel.send(assignment, last=True)
         async with anyio.create_task_group() as answers:
             while True:
                 match message := await self.channel.receive():
@@ -178,13 +200,11 @@ class _Trainer:
 async def _open_trainer(count: int) -> AsyncIterator[tuple[anyio.abc.Process, Channel]]:
     """A trainer process, one of `count`, whose words are repeated here line by line. Leaving the context stops it."""
     ours, theirs = socket.socketpair()
-    cores = len(os.sched_getaffinity(0))
-    threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, cores // count))
-    environment = {**os.environ, "OMP_NUM_THREADS": threads, SIDE_BY_SIDE: str(count)}
+    environment = {**os.environ, SIDE_BY_SIDE: str(count)}
     async with open_channel(ours) as channel, anyio.create_task_group() as tasks:
         with theirs:
             process = await anyio.open_process(
-                [sys.executable, "-m", MODULE, str(theirs.fileno())],
+                command_line(theirs),
                 stdin=subprocess.DEVNULL,
                 stdout=None,
                 stderr=subprocess.PIPE,
@@ -192,7 +212,8 @@ async def _open_trainer(count: int) -> AsyncIterator[tuple[anyio.abc.Process, Ch
                 pass_fds=(theirs.fileno(),),
                 start_new_session=True,  # Ctrl-C is the command's affair, which then stops this one
             )
-        tasks.start_soon(_repeat, process)
+        said = anyio.Event()
+        tasks.start_soon(_repeat, process, said)
         try:
             yield process, channel
             await channel.close()  # it has nothing to do, and ends
@@ -203,6 +224,8 @@ async def _open_trainer(count: int) -> AsyncIterator[tuple[anyio.abc.Process, Ch
         finally:
             with anyio.CancelScope(shield=True):
                 await _ended(process)
+                with anyio.move_on_after(WORDS_SECONDS):
+                    await said.wait()
             tasks.cancel_scope.cancel()
 
 
@@ -215,16 +238,20 @@ async def _ended(process: anyio.abc.Process) -> None:
         await process.wait()
 
 
-async def _repeat(process: anyio.abc.Process) -> None:
-    """Repeat what a process says on standard error, line by line, so that two do not write into each other's lines."""
+async def _repeat(process: anyio.abc.Process, said: anyio.Event) -> None:
+    """Repeat what a process says on standard error, line by line, so that two do not write into each other's lines. said: is set
+    when that was all."""
     assert process.stderr is not None
     rest = ""
-    async for text in TextReceiveStream(process.stderr, errors="replace"):
-        *lines, rest = (rest + text).split("\n")
-        for line in lines:
-            print(line, file=sys.stderr, flush=True)
-    if rest:
-        print(rest, file=sys.stderr, flush=True)
+    try:
+        async for text in TextReceiveStream(process.stderr, errors="replace"):
+            *lines, rest = (rest + text).split("\n")
+            for line in lines:
+                print(line, file=sys.stderr, flush=True)
+    finally:
+        if rest:
+            print(rest, file=sys.stderr, flush=True)
+        said.set()
 
 
 def portable(jobs: Sequence[tuple[Run, Path]]) -> bool:

@@ -1,25 +1,32 @@
 """A trainer process: trains what the command assigns to it, until the command closes the channel.
 
-`python -m rlkernel.training.side_by_side.trainer_process FD`, where FD is its end of the socket. SIGTERM stops it at once, with
-the run ready to go on; so does the end of the command.
+`start` calls it. SIGTERM stops it at once, with the run ready to go on.
 """
 
 from __future__ import annotations
 
 import gc
 import socket
-import sys
 
 import anyio
 import torch
 from anyio.streams.memory import MemoryObjectSendStream
 
-from rlkernel.errors import EvaluatorEnded, exit_status, usage_error
+from rlkernel.errors import EvaluatorEnded, explained
 from rlkernel.policy.blocks import keep_programs
 from rlkernel.training.interruption import interruptible
 from rlkernel.training.loop import train
 from rlkernel.training.placement import place
-from rlkernel.training.side_by_side.channel import GONE, Assignment, Channel, Ended, Lent, Verdict, open_channel
+from rlkernel.training.side_by_side.channel import (
+    GONE,
+    Assignment,
+    Channel,
+    Ended,
+    Lent,
+    Unreadable,
+    Verdict,
+    open_channel,
+)
 from rlkernel.training.side_by_side.far_evaluator import FarEvaluator
 
 
@@ -35,7 +42,12 @@ class TrainerProcess:
         with assignments:
             try:
                 while True:
-                    message: Assignment | Verdict | Lent = await self._channel.receive()
+                    try:
+                        message: Assignment | Verdict | Lent = await self._channel.receive()
+                    except Unreadable as error:  # nothing but an assignment has classes that are not ours
+                        told = f"a run cannot be read by another process ({error}): put the module's folder on PYTHONPATH"
+                        await self._channel.send(Ended(False, f"{told}, or use --together 1", 2))
+                        continue
                     if isinstance(message, Assignment):
                         await assignments.send(message)
                     elif self._evaluator is not None:
@@ -70,26 +82,20 @@ class TrainerProcess:
                 labels=assignment.labels,
             )
         except Exception as error:
-            known = usage_error(error)
+            known = explained(error)
             if known is None or isinstance(error, EvaluatorEnded):
                 raise
-            return Ended(False, str(known))
+            return Ended(False, *known)
         finally:
             self._evaluator = None
         return Ended(finished)
 
 
 def main(descriptor: int) -> int:
-    """Train until the command is done. Raises KeyboardInterrupt where SIGTERM has ended it."""
+    """Train until the command is done: 0, or 130 where SIGTERM has ended it, of which the command tells."""
 
     async def work() -> None:
         async with open_channel(socket.socket(fileno=descriptor)) as channel:
             await TrainerProcess(channel).work()
 
-    if anyio.run(interruptible, work):
-        raise KeyboardInterrupt
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(exit_status(lambda: main(int(sys.argv[1]))))
+    return 130 if anyio.run(interruptible, work) else 0

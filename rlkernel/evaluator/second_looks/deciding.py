@@ -36,6 +36,7 @@ from rlkernel.evaluator.second_looks.confirming import confirm
 from rlkernel.evaluator.second_looks.excusing import excuse
 from rlkernel.evaluator.second_looks.looking import Candidate, Looks, kernels_failed
 from rlkernel.evaluator.second_looks.texts import repeated_sizes, without_asserts
+from rlkernel.evaluator.second_looks.varying import vary
 from rlkernel.evaluator.stages import Clock, Ended, Stages
 from rlkernel.reference_text import small_of
 from rlkernel.types import Evaluation, Problem, Status
@@ -129,8 +130,9 @@ class SecondLooks:
                 again = await self._looks.look(one, fits.source, one.at_full)
         if not isinstance(again, Judged) or not again.evaluation.correct or not again.same_work:
             return None
-        if await self._looks.by_chance(one, one.problem.source):
-            return None
         right = replace(again.evaluation, sizes=small_of(one.problem.source))
         wrong = await confirm(self._looks, one, again) if again.short else None
-        return wrong if isinstance(wrong, Evaluation) else told(right, wrong)
+        if isinstance(wrong, Evaluation):
+            return wrong
+        chance = await vary(self._looks, one, one.problem.source)
+        return (chance if isinstance(chance, Evaluation) else None) if chance else told(right, wrong)

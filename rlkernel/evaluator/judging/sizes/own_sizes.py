@@ -50,6 +50,8 @@ LEAST_BOUND = 32
 PREFIX = "_OWN_SIZE_"
 PART = f"{PREFIX}PART_"
 MADE = f"{PREFIX}MADE_"
+LARGEST = 1e308
+"""A text may hold whole numbers that no float is."""
 LEAST_MADE = 32
 """The smallest size of which a number is taken to be made."""
 ALIKE = 1e-5
@@ -250,7 +252,7 @@ def _spans(tree: ast.Module, known: Counterparts, kept: frozenset[str]) -> Itera
 
     def below(node: ast.AST, inside: bool, bound: bool = False) -> Iterator[Found]:
         if isinstance(node, (ast.Constant, ast.BinOp)):
-            value: Any = literal(node)
+            value: Any = _value_of(node)
             if value is not None and isinstance(node, ast.BinOp):  # which is small then
                 operands = {one.value for one in ast.walk(node) if isinstance(one, ast.Constant)}
                 value = value if known.keys().isdisjoint(operands) else None
@@ -274,6 +276,23 @@ def _spans(tree: ast.Module, known: Counterparts, kept: frozenset[str]) -> Itera
                 yield from below(child, inside, id(child) in bounds)
 
     yield from below(tree, False)
+
+
+def _value_of(node: ast.expr) -> Any:
+    """The value of a constant, of arithmetic on small whole numbers, or of a product or quotient of numbers; None of the rest.
+
+    >>> [_value_of(ast.parse(text, mode="eval").body) for text in ("1 << 14", "0.25 / 2", "0.25 / n", "1e200 * 1e200", "1 / 0")]
+    [16384, 0.125, None, inf, None]
+    """
+    value = literal(node)
+    if value is not None or not isinstance(node, ast.BinOp) or not isinstance(node.op, (ast.Mult, ast.Div)):
+        return value
+    left, right = literal(node.left), literal(node.right)
+    if type(left) not in (int, float) or type(right) not in (int, float) or max(abs(left), abs(right)) > LARGEST:
+        return None
+    if isinstance(node.op, ast.Mult):
+        return float(left) * float(right)
+    return float(left) / float(right) if right else None
 
 
 def _bounds(node: ast.AST) -> list[ast.expr]:

@@ -100,9 +100,9 @@ class SecondLooks:
             return []
         kept = brief.variants[0].constants
         code, numbers = await anyio.to_thread.run_sync(named, one.code, known, kept)
-        ways = [OwnSizes(numbers, least) for least in (False, True)]
-        ways = [own for own, told in zip(ways, [own.at(known) for own in ways], strict=True) if told]
-        ways = ways[:1] if len(ways) == 2 and ways[0].at(known) == ways[1].at(known) else ways
+        every = [OwnSizes(numbers, least, made) for made in (True, False) for least in (False, True)]
+        told = [own.at(known) for own in every]
+        ways = [own for place, own in enumerate(every) if told[place] and told[place] not in told[:place]]
         at_full = AtFull()
         return [replace(one, code=code, at_full=at_full, own=own) for own in ways]
 

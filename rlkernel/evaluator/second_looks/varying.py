@@ -12,7 +12,7 @@ from rlkernel.evaluator.second_looks.looking import Candidate, Looks
 from rlkernel.reference_text import prompt_source, small_of
 from rlkernel.types import Evaluation
 
-MOST_VARYING = 6
+MOST_VARYING = 8
 """Looks at one candidate."""
 MOST_WRONG = 2
 """Looks at which it is wrong with its blocks filled, after which it is not looked at any more."""

@@ -4,8 +4,10 @@ A number of a candidate's text may be right at one small size alone: 0.25 as the
 compared as 16. It is not right where these are 8 or 32. So whoever is right only once its own sizes were made smaller, or only at
 some sizes, must be right at such ones, too.
 
-All sizes at once are doubled, or halved where that is too much work; then those that say no batch, the batch, and each alone.
-Numbers that differ at full size stay different: otherwise a number of a text might stand for either.
+All sizes at once are doubled, or halved where that is too much work. Then those that say no batch are, together and each alone,
+at the price of three quarters of the batch, or of none of it. What says a batch has a fourth less: where it is a power of two as
+others are, its product with one of them would be another one. Numbers that differ at full size stay different: otherwise a number
+of a text might stand for either.
 """
 
 from __future__ import annotations
@@ -15,7 +17,15 @@ from dataclasses import replace
 
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.costs.needs import Need
-from rlkernel.evaluator.judging.sizes.resizing import Sizes, batch_names, counts_of, map_numbers, numbers_of, with_small
+from rlkernel.evaluator.judging.sizes.resizing import (
+    Sizes,
+    batch_names,
+    counts_of,
+    leading_names,
+    map_numbers,
+    numbers_of,
+    with_small,
+)
 from rlkernel.evaluator.judging.sizes.size_search import Search, burden_of
 from rlkernel.evaluator.messages.oracle import Longer
 from rlkernel.reference_text import prompt_source, small_of
@@ -37,9 +47,10 @@ def varied(problem: Problem, profile: DeviceProfile) -> list[Longer]:
         return []
     search = Search(bare, profile, _fits, None, whole.names)
     looks: list[Longer] = []
-    for names, change in _ways(list(now), batch_names(source)):
+    for names, change, payers in _ways(list(now), batch_names(source) | leading_names(source)):
+        paid = {name: map_numbers(_quartered, now[name], full[name]) for name in payers}
         other = {name: map_numbers(change, now[name], full[name]) for name in names}
-        sizes = small | other
+        sizes = small | paid | other
         if any(other[name] == now[name] for name in names) or _meet(counts_of(source), small, sizes):
             continue
         found = search.need_of(sizes)
@@ -48,14 +59,26 @@ def varied(problem: Problem, profile: DeviceProfile) -> list[Longer]:
     return looks
 
 
-def _ways(names: list[str], batch: set[str]) -> Iterator[tuple[list[str], Callable[[int, int], int]]]:
-    """Which sizes have another value, and how it is made of the value and the full one. Each set of names comes once per way."""
-    groups = [names, [name for name in names if name not in batch], [name for name in names if name in batch]]
-    groups += [[name] for name in names]
-    once = {tuple(group): group for group in groups if group}
-    every, *others = once.values()
-    yield from ((every, change) for change in (_doubled, _halved))
-    yield from ((group, change) for group in others for change in (_doubled, _halved))
+Way = tuple[list[str], Callable[[int, int], int], list[str]]
+"""The names of sizes that have another value, how it is made of the value and the full one, and the names of those that pay."""
+
+
+def _ways(names: list[str], batch: set[str]) -> Iterator[Way]:
+    """The ways to give sizes other values; each set of names comes once."""
+    paying = [name for name in names if name in batch]
+    inner = [name for name in names if name not in batch]
+    yield names, _doubled, []
+    yield names, _halved, []
+    groups = {tuple(group): group for group in (inner, paying, *([name] for name in names)) if group}
+    for group in groups.values():
+        if batch.issuperset(group):
+            yield group, _lessened, []
+        payers = [name for name in paying if name not in group]
+        if payers:
+            yield group, _doubled, payers
+        if group != names:
+            yield group, _doubled, []
+            yield group, _halved, []
 
 
 def _doubled(number: int, full: int) -> int:
@@ -69,6 +92,24 @@ def _halved(number: int, full: int) -> int:
     (8, 1, 128)
     """
     return number if number == full else max(1, number // 2)
+
+
+def _lessened(number: int, full: int) -> int:
+    """A fourth less of what is not as at full size.
+
+    >>> _lessened(16, 128), _lessened(2, 128), _lessened(128, 128)
+    (12, 1, 128)
+    """
+    return number if number == full or number == 1 else number * 3 // 4
+
+
+def _quartered(number: int, full: int) -> int:
+    """A quarter of what is not as at full size; half would undo what is doubled in a product, and so stays what has no quarter.
+
+    >>> _quartered(16, 128), _quartered(2, 128), _quartered(128, 128)
+    (4, 2, 128)
+    """
+    return number if number == full or number % 4 else number // 4
 
 
 def _meet(full: Sizes, before: Sizes, sizes: Sizes) -> bool:

@@ -66,6 +66,7 @@ async def after(
     searched: list[int | None] | None = None,
     looks: tuple[Longer, ...] = LOOKS,
     traced: list[str] | None = None,
+    counts: bool = False,
     varied: tuple[Longer, ...] = (Longer("other", {"ROWS": 8, "COLS": 48}, None),),
 ) -> Any:
     """`searched`: how often longer sizes are halved at least, of those that were searched for. `traced`: where forward was traced
@@ -80,7 +81,7 @@ async def after(
         return varied
 
     async def brief(oracle: Any, problem: Problem) -> Any:
-        return SimpleNamespace(variants=("small", "full"), counterparts=())
+        return SimpleNamespace(variants=("small", "full"), counterparts=(), counts=counts)
 
     async def trace(code: str, variants: tuple[str, ...], *rest: Any) -> Any:
         if traced is None:
@@ -389,6 +390,35 @@ async def test_who_is_excused_at_smaller_sizes_must_be_right_at_other_values_of_
         assert found.status is Status.INCORRECT and judge.asked[4:] != []
     else:
         assert found.status is status and judge.asked[1:] == asked
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("says", "wrong"),
+    [
+        ({"both": judged()}, False),
+        ({"both": judged(Status.INCORRECT), "wider": judged(Status.INCORRECT)}, True),
+        ({"both": judged(Status.INCORRECT), "wider": judged(), "more": judged()}, False),
+        ({"both": TooLong(), "wider": RACE, "more": TooLong()}, False),  # which says nothing of who needs no excuse
+    ],
+)
+async def test_who_is_right_by_a_count_must_be_right_at_another_one(says: dict[str, Judged | Exception], wrong: bool) -> None:
+    judge = Judge(**says)
+    found = await after(judge, judged(), varied=VARIED, counts=True)
+    assert judge.asked == [*says]
+    if wrong:
+        assert (found.status, found.sizes) == (Status.INCORRECT, {"ROWS": 16, "COLS": 192})
+    else:
+        assert found is None
+
+
+@pytest.mark.anyio
+async def test_blocks_that_are_not_filled_excuse_nobody_who_was_right_with_such() -> None:
+    wrong = replace(judged(Status.INCORRECT), unfilled=True)
+    for unfilled in (False, True):
+        judge = Judge(both=wrong, wider=wrong, more=wrong)
+        found = await after(judge, replace(judged(), unfilled=unfilled), varied=VARIED, counts=True)
+        assert (found is not None) is unfilled
 
 
 @pytest.mark.anyio

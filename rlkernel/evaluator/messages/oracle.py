@@ -121,6 +121,8 @@ class Brief:
     """The bytes that the reference writes of each output, at full size."""
     counterparts: tuple[tuple[int, tuple[int, ...]], ...] = ()
     """Numbers of the full size, and what may stand for each at the small one, see `judging.sizes.own_sizes`."""
+    counts: bool = False
+    """Whether its values depend on how many elements there are, see `judging.sizes.counting`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,10 @@ MOST_WRONG = 2
 """Looks at which it is wrong with its blocks filled, after which it is not looked at any more."""
 
 
-async def vary(looks: Looks, one: Candidate, source: str) -> Evaluation | Undecided | None:
+async def vary(looks: Looks, one: Candidate, source: str, right: Judged) -> Evaluation | Undecided | None:
     """What is wrong where the sizes at which a candidate is right have other values; Undecided where no look was right at another
-    value of one of them, and none wrong. source: the problem's file at these sizes."""
+    value of one of them, and none wrong. source: the problem's file at these sizes, at which it is `right`: blocks that are
+    not filled excuse nobody whose blocks were not filled there."""
     base, full = small_of(source), counts_of(prompt_source(source, name=one.problem.name))
     left = {name for name in base.keys() & full.keys() if base[name] != full[name]}
     wrong: Evaluation | None = None
@@ -37,7 +38,7 @@ async def vary(looks: Looks, one: Candidate, source: str) -> Evaluation | Undeci
             continue
         if again.evaluation.matches:
             left -= varies
-        elif not again.unfilled:
+        elif right.unfilled or not again.unfilled:
             wrong, count = replace(again.evaluation, sizes=look.sizes), count + 1
     return (wrong or Undecided.OWN) if left else None
 

@@ -23,7 +23,7 @@ from rlkernel.evaluator.draws import key_of
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import Binaries, CompileRequest, TraceRequest, Traces
 from rlkernel.evaluator.messages.endings import Broken, Failed, Unable
-from rlkernel.evaluator.messages.oracle import About, Brief, Fit, Fits, Lengthen, Lengthened, Longer, Prepare
+from rlkernel.evaluator.messages.oracle import About, Brief, Fit, Fits, Lengthen, Lengthened, Longer, Prepare, Vary
 from rlkernel.evaluator.messages.survey import Survey, SurveyRequest
 from rlkernel.evaluator.processes.fork_server import Child, ChildDied, ForkServer
 from rlkernel.evaluator.processes.spending import BACKSTOP
@@ -113,6 +113,8 @@ class Stages:
 
         self._longer: dict[tuple[str, int | None], tuple[Longer, ...]] = {}
         """A problem's source as it is judged, and how often sizes are halved at least -> longer sizes for a second look."""
+        self._varied: dict[str, tuple[Longer, ...]] = {}
+        """A problem's source as a candidate is right at it -> other values of its sizes."""
         self.places: dict[str, str] | None = None
         """What was wrong with an output -> where its values differ; None where no person asks (`Pool.places`)."""
 
@@ -174,6 +176,14 @@ class Stages:
             found, _ = await self.ask_oracle(oracle, question, Lengthened, patience=5)
             self._longer[problem.source, halvings] = found.looks
         return self._longer[problem.source, halvings]
+
+    async def varied(self, oracle: Child, problem: Problem) -> tuple[Longer, ...]:
+        """Other values of the smaller sizes of a problem; found once per problem (see `judging.sizes.varying`). Raises as
+        `ask_oracle` does."""
+        if problem.source not in self._varied:
+            found, _ = await self.ask_oracle(oracle, Vary(self.about(problem)), Lengthened, patience=5)
+            self._varied[problem.source] = found.looks
+        return self._varied[problem.source]
 
     def as_fitted(self, problem: Problem) -> Problem:
         """The problem at the sizes that `fitted` has chosen first; as it is where none were chosen yet."""

@@ -17,7 +17,7 @@ from rlkernel.evaluator.messages.oracle import Lighter, Longer
 from rlkernel.evaluator.pool import Pool
 from rlkernel.evaluator.second_looks.deciding import SecondLooks
 from rlkernel.evaluator.second_looks.looking import out_of_time
-from rlkernel.evaluator.second_looks.texts import repeated_sizes, right_by_chance, without_asserts
+from rlkernel.evaluator.second_looks.texts import repeated_sizes, without_asserts
 from rlkernel.evaluator.stages import Clock, Ended
 from rlkernel.types import Evaluation, Problem, Status
 
@@ -66,6 +66,8 @@ async def after(
     searched: list[int | None] | None = None,
     looks: tuple[Longer, ...] = LOOKS,
     traced: list[str] | None = None,
+    counts: bool = False,
+    varied: tuple[Longer, ...] = (Longer("other", {"ROWS": 8, "COLS": 48}, None),),
 ) -> Any:
     """`searched`: how often longer sizes are halved at least, of those that were searched for. `traced`: where forward was traced
     alone; None where it fails there."""
@@ -75,8 +77,11 @@ async def after(
             searched.append(halvings)
         return looks
 
+    async def other_values(oracle: Any, problem: Problem) -> tuple[Longer, ...]:
+        return varied
+
     async def brief(oracle: Any, problem: Problem) -> Any:
-        return SimpleNamespace(variants=("small", "full"), counterparts=())
+        return SimpleNamespace(variants=("small", "full"), counterparts=(), counts=counts)
 
     async def trace(code: str, variants: tuple[str, ...], *rest: Any) -> Any:
         if traced is None:
@@ -84,8 +89,9 @@ async def after(
         traced.extend(variants)
         return SimpleNamespace(traces=(SimpleNamespace(program=SimpleNamespace(launches=())),), timed=None), ()
 
-    stages, it, oracle = SimpleNamespace(lengthened=lengthened, brief=brief, trace=trace), judge, SimpleNamespace()
-    return await SecondLooks(stages, it).after(oracle, PROBLEM, code, CLOCK, found, AtFull())  # type: ignore[arg-type]
+    stages = SimpleNamespace(lengthened=lengthened, varied=other_values, brief=brief, trace=trace)
+    looks_again = SecondLooks(stages, judge)  # type: ignore[arg-type]
+    return await looks_again.after(SimpleNamespace(), PROBLEM, code, CLOCK, found, AtFull())  # type: ignore[arg-type]
 
 
 @pytest.mark.anyio
@@ -259,10 +265,10 @@ async def test_whose_forward_fails_at_the_first_sizes_alone_is_looked_at(status:
 async def test_what_forward_asserts_is_left_out_where_it_holds_at_full_shape() -> None:
     """Who is right at the first sizes without it is right, unless it is wrong at longer ones; who is not gets the other looks."""
     code, ended = "assert x.shape == (4096, 8192)\n", Ended(Status.RUNTIME_ERROR, "in forward")
-    right = Judge(**{PROBLEM.source: judged()})
+    right = Judge(**{PROBLEM.source: judged()}, other=judged())
     found = await after(right, ended, code, traced=[])
     assert found is not None
-    assert (found.correct, found.sizes, right.asked) == (True, {"ROWS": 16, "COLS": 96}, [PROBLEM.source])
+    assert (found.correct, found.sizes, right.asked) == (True, {"ROWS": 16, "COLS": 96}, [PROBLEM.source, "other"])
     short = Judge(**{PROBLEM.source: judged(Status.CORRECT, LOOP)}, columns=judged(Status.INCORRECT))
     found = await after(short, ended, code, traced=[])
     assert found is not None
@@ -355,20 +361,79 @@ def test_sizes_that_a_text_repeats(code: str, repeated: set[int]) -> None:
     assert repeated_sizes(PROBLEM, code) == repeated
 
 
+VARIED = (Longer("both", {"ROWS": 8, "COLS": 48}, None), Longer("wider", {"ROWS": 16, "COLS": 192}, None),
+          Longer("more", {"ROWS": 32, "COLS": 96}, None))  # fmt: skip
+OWN = "assert x.shape == (4096, 8192)\n"
+
+
+@pytest.mark.anyio
 @pytest.mark.parametrize(
-    ("code", "chance"),
+    ("says", "asked", "status"),
     [
-        ("scale = 0.125", True),  # 64 ** -0.5
-        ("scale = 0.08838834764831845", False),  # 128 ** -0.5, which other keys have, and channels at full shape
-        ("mean = total * 0.015625", True),  # 1 / 64
-        ("block = 8", False),  # no float
-        ("", False),
-        ("not Python (", False),
+        ({"both": judged()}, ["both"], Status.CORRECT),
+        ({"both": TooLong(), "wider": judged(), "more": judged()}, ["both", "wider", "more"], Status.CORRECT),
+        # 16 rows may be right by chance
+        ({"both": TooLong(), "wider": judged(), "more": judged(Status.INCORRECT)}, ["both", "wider", "more"], Status.INCORRECT),
+        ({"both": judged(Status.INCORRECT), "wider": judged(Status.INCORRECT)}, ["both", "wider"], Status.INCORRECT),
+        ({"both": judged(Status.INCORRECT), "wider": judged(), "more": judged()}, ["both", "wider", "more"], Status.CORRECT),
+        ({"both": TooLong(), "wider": judged(), "more": RACE}, ["both", "wider", "more"], None),
     ],
 )
-def test_what_is_made_of_a_smaller_size_may_be_right_there_by_chance(code: str, chance: bool) -> None:
-    source = "channels = 128\nkeys = 4096\nSMALL = {'channels': 64, 'keys': 128}\n"
-    assert right_by_chance(source, code, name="p") is chance
+async def test_who_is_excused_at_smaller_sizes_must_be_right_at_other_values_of_each(
+    says: dict[str, Judged | Exception], asked: list[str], status: Status | None
+) -> None:
+    """Of the last nobody knows, so that the longer looks go on."""
+    judge = Judge(**{PROBLEM.source: judged()}, columns=judged(Status.INCORRECT), rows=judged(Status.INCORRECT), **says)
+    found = await after(judge, Ended(Status.RUNTIME_ERROR, "in forward"), OWN, traced=[], varied=VARIED)
+    assert judge.asked[1 : 1 + len(asked)] == asked
+    if status is None:
+        assert found.status is Status.INCORRECT and judge.asked[4:] != []
+    else:
+        assert found.status is status and judge.asked[1:] == asked
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("says", "wrong"),
+    [
+        ({"both": judged()}, False),
+        ({"both": judged(Status.INCORRECT), "wider": judged(Status.INCORRECT)}, True),
+        ({"both": judged(Status.INCORRECT), "wider": judged(), "more": judged()}, False),
+        ({"both": TooLong(), "wider": RACE, "more": TooLong()}, False),  # which says nothing of who needs no excuse
+    ],
+)
+async def test_who_is_right_by_a_count_must_be_right_at_another_one(says: dict[str, Judged | Exception], wrong: bool) -> None:
+    judge = Judge(**says)
+    found = await after(judge, judged(), varied=VARIED, counts=True)
+    assert judge.asked == [*says]
+    if wrong:
+        assert (found.status, found.sizes) == (Status.INCORRECT, {"ROWS": 16, "COLS": 192})
+    else:
+        assert found is None
+
+
+@pytest.mark.anyio
+async def test_blocks_that_are_not_filled_excuse_nobody_who_was_right_with_such() -> None:
+    wrong = replace(judged(Status.INCORRECT), unfilled=True)
+    for unfilled in (False, True):
+        judge = Judge(both=wrong, wider=wrong, more=wrong)
+        found = await after(judge, replace(judged(), unfilled=unfilled), varied=VARIED, counts=True)
+        assert (found is not None) is unfilled
+
+
+@pytest.mark.anyio
+async def test_who_is_excused_at_longer_sizes_must_be_right_at_other_values_of_those_that_are_not_full() -> None:
+    """8192 columns are as at full shape, and 16 rows are not. Where no other number of them could be judged, it is undecided."""
+    source = PROBLEM.source.replace("96", "8192")
+    looks = (Longer(source, {"ROWS": 16, "COLS": 8192}, None),)
+    fewer = (Longer("fewer", {"ROWS": 8, "COLS": 8192}, None),)
+    for says, expected in ((judged(), Status.CORRECT), (judged(Status.INCORRECT), Status.INCORRECT)):
+        judge = Judge(**{source: judged()}, fewer=says)
+        found = await after(judge, judged(Status.INCORRECT), "COLUMNS = 8192", looks=looks, varied=fewer)
+        assert (found.status, judge.asked) == (expected, [source, "fewer"])
+    unknown = Judge(**{source: judged()}, fewer=TooLong())
+    for varied in (fewer, ()):
+        assert await after(unknown, judged(Status.INCORRECT), "COLUMNS = 8192", looks=looks, varied=varied) is Undecided.OWN
 
 
 @pytest.mark.anyio
@@ -524,7 +589,7 @@ async def test_a_look_whose_figures_count_prices_the_candidate_itself(pool: Pool
     assert (found.status, found.sizes["COLS"]) == (Status.CORRECT, 16384)
     kinds = [type(question) for question, _ in asked if not isinstance(question, TraceRequest)]
     assert (kinds.count(CompileRequest), kinds.count(PriceRequest)) == (1, 0)
-    first, rest = (question for question, _ in asked if isinstance(question, RunRequest))  # of the look: it is doubted
+    first, rest, *_ = (question for question, _ in asked if isinstance(question, RunRequest))  # of the look: it is doubted
     assert (first.priced, rest.before, rest.priced is not None) == (None, len(first.rounds), True)
 
 

@@ -21,7 +21,7 @@ from rlkernel.evaluator.judging.preparing import Prepared, prepare
 from rlkernel.evaluator.judging.references.plan import Before
 from rlkernel.evaluator.judging.references.reference_calls import tensors_of
 from rlkernel.evaluator.judging.rounds import Expected, compare_round
-from rlkernel.evaluator.judging.sizes.answers import fit, lengthen
+from rlkernel.evaluator.judging.sizes.answers import fit, lengthen, vary
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import RoundInputs
 from rlkernel.evaluator.messages.endings import Broken
@@ -37,6 +37,7 @@ from rlkernel.evaluator.messages.oracle import (
     Malformed,
     Prepare,
     Rounds,
+    Vary,
 )
 from rlkernel.evaluator.program import encoding
 from rlkernel.types import Closeness
@@ -83,12 +84,14 @@ class Oracle:
 
     def handle(self, header: dict[str, Any], body: bytes) -> bytes:
         """The packed answer to a question of the pool."""
-        question: Fit | Lengthen | Prepare | DrawRounds | DrawMore | Compare
-        question = codec.unpack(header, Fit, Lengthen, Prepare, DrawRounds, DrawMore, Compare)
+        question: Fit | Lengthen | Vary | Prepare | DrawRounds | DrawMore | Compare
+        question = codec.unpack(header, Fit, Lengthen, Vary, Prepare, DrawRounds, DrawMore, Compare)
         if isinstance(question, Fit):
             return codec.pack(fit(question))
         if isinstance(question, Lengthen):
             return codec.pack(lengthen(question))
+        if isinstance(question, Vary):
+            return codec.pack(vary(question))
         if isinstance(question, Prepare):
             return codec.pack(self._brief(question))
         if isinstance(question, Compare):
@@ -119,7 +122,7 @@ class Oracle:
         floors = (costs.floor_us, costs.measured_floor_us, costs.products, costs.least_share)
         return Brief(
             problem.variants, problem.modal, costs.us, *floors, reference, costs.ops, costs.unpriced, costs.written,
-            tuple(problem.counterparts.items()),
+            tuple(problem.counterparts.items()), problem.counts,
         )  # fmt: skip
 
     def _begin(self, question: DrawRounds) -> None:

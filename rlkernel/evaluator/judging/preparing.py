@@ -16,6 +16,7 @@ from rlkernel.evaluator.judging.inputs.unshown import may_hide as may_hide_effec
 from rlkernel.evaluator.judging.inputs.unshown import plants_of
 from rlkernel.evaluator.judging.references.reference_calls import tensors_of
 from rlkernel.evaluator.judging.references.traced_reference import Costs, TracedReference
+from rlkernel.evaluator.judging.sizes.counting import counts_elements
 from rlkernel.evaluator.judging.sizes.own_sizes import Shape, counterparts
 from rlkernel.evaluator.judging.zeros.full_share import Studied, full_share, makes_zeros, multiplies
 from rlkernel.evaluator.program.replaced import drawn
@@ -44,6 +45,8 @@ class Prepared:
     """The reference itself, traced at full shape."""
     counterparts: dict[int, tuple[int, ...]]
     """What stands at the small shape for numbers of the full one."""
+    counts: bool = False
+    """Whether its values depend on how many elements there are, see `sizes.counting`."""
     plants: tuple[Planting, ...] = ()
     """What is done to its inputs, each in a round, to show what it does and no draw shows."""
 
@@ -77,7 +80,8 @@ def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision
     shrunk = replace(traced_small.variant, constants=constants, replaced=replaced)
     variants = (shrunk, replace(traced_full.variant, replaced=replaced))
     numbers = {} if one_size else counterparts(constants, _alike(traced_full.shapes, traced_small.shapes))
-    return Prepared(small, variants, traced_small.modal, costs, traced_full.program, numbers, plants)
+    counts = not one_size and counts_elements(traced_small.program, traced_full.program)
+    return Prepared(small, variants, traced_small.modal, costs, traced_full.program, numbers, counts, plants)
 
 
 def _plants(small: Reference, source: str, traced: TracedReference) -> tuple[Planting, ...]:

@@ -1,6 +1,6 @@
 """Between the pool and an oracle, the trusted child that knows references. One question, one answer:
 
-Fit -> Fits          Lengthen -> Lengthened          Prepare -> Brief
+Fit -> Fits          Lengthen or Vary -> Lengthened          Prepare -> Brief
 DrawRounds or DrawMore -> Rounds          Compare -> Compared or Malformed
 any of them -> Broken
 """
@@ -55,6 +55,13 @@ class Lengthen:
 
 
 @dataclass(frozen=True, slots=True)
+class Vary:
+    """Pool to oracle: at which other values of its smaller sizes may this problem be judged, see `judging.sizes.varying`?"""
+
+    about: About
+
+
+@dataclass(frozen=True, slots=True)
 class Lighter:
     """A problem's file with longer sizes as its `SMALL`, and all others smaller than they need to be."""
 
@@ -76,7 +83,7 @@ class Longer:
 
 @dataclass(frozen=True, slots=True)
 class Lengthened:
-    """Oracle to pool: the longer sizes, in the order in which to look, see `judging.sizes.lengthening`."""
+    """Oracle to pool: the longer or other sizes, in the order in which to look."""
 
     looks: tuple[Longer, ...]
 
@@ -114,6 +121,8 @@ class Brief:
     """The bytes that the reference writes of each output, at full size."""
     counterparts: tuple[tuple[int, tuple[int, ...]], ...] = ()
     """Numbers of the full size, and what may stand for each at the small one, see `judging.sizes.own_sizes`."""
+    counts: bool = False
+    """Whether its values depend on how many elements there are, see `judging.sizes.counting`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,11 @@
 """A second look at a candidate without a GPU, at longer sizes than those at which it was compared first.
 
-Two kinds of candidates get one, and no others:
+Three kinds of candidates get one, and no others:
 
 - one that is right, and has a loop, or an axis of its grid, that is longer at full shape than at the first sizes, and too short
   there to show how it goes on (`cpu.extents`). It must be right at longer sizes, too.
+- one that is right, of a reference that divides by a number of elements (`judging.sizes.counting`): it must be right where sizes
+  have other values, too, since a number of its text may be right by chance;
 - one that is not right, and may be made for its own sizes: its text has one of them as a number, or a number made of one, its
   forward fails and can be traced at full shape, its kernels fail while they run, their masks leave elements out and leave none
   out at full shape, or it calls other kernels there. If it is right at longer sizes, it is right; where it has a loop that is
@@ -36,6 +38,7 @@ from rlkernel.evaluator.second_looks.confirming import confirm
 from rlkernel.evaluator.second_looks.excusing import excuse
 from rlkernel.evaluator.second_looks.looking import Candidate, Looks, kernels_failed
 from rlkernel.evaluator.second_looks.texts import repeated_sizes, without_asserts
+from rlkernel.evaluator.second_looks.varying import vary
 from rlkernel.evaluator.stages import Clock, Ended, Stages
 from rlkernel.reference_text import small_of
 from rlkernel.types import Evaluation, Problem, Status
@@ -59,7 +62,7 @@ class SecondLooks:
         EvaluatorFailed."""
         one = Candidate(oracle, problem, code, clock, at_full, whole)
         if isinstance(found, Judged) and found.evaluation.correct:
-            return await confirm(self._looks, one, found) if found.short else None
+            return await self._beyond(one, found)
         if isinstance(found, Ended) and found.status in (Status.RUNTIME_ERROR, Status.CRASH) and not found.ran:
             if not await self._traced_at_full(one):
                 return None
@@ -81,6 +84,15 @@ class SecondLooks:
         repeated = await anyio.to_thread.run_sync(repeated_sizes, problem, code)  # it parses the whole text
         return await excuse(self._looks, one, found, repeated) if repeated or found.unfilled else None
 
+    async def _beyond(self, one: Candidate, found: Judged) -> Evaluation | Undecided | None:
+        """What is wrong at other sizes with a candidate that is right at the first ones: at longer ones where something is short,
+        and at other values where the reference divides by a count, by which a number of its text may be right by chance."""
+        longer = await confirm(self._looks, one, found) if found.short else None
+        if isinstance(longer, Evaluation) or not (await self._looks.stages.brief(one.oracle, one.problem)).counts:
+            return longer
+        other = await vary(self._looks, one, one.problem.source, found)
+        return other if isinstance(other, Evaluation) else longer
+
     async def _traced_at_full(self, one: Candidate) -> bool:
         """Whether a candidate whose forward fails at the first sizes does not at full shape."""
         _, full = (await self._looks.stages.brief(one.oracle, one.problem)).variants
@@ -99,9 +111,9 @@ class SecondLooks:
             return []
         kept = brief.variants[0].constants
         code, numbers = await anyio.to_thread.run_sync(named, one.code, known, kept)
-        ways = [OwnSizes(numbers, least) for least in (False, True)]
-        ways = [own for own, told in zip(ways, [own.at(known) for own in ways], strict=True) if told]
-        ways = ways[:1] if len(ways) == 2 and ways[0].at(known) == ways[1].at(known) else ways
+        every = [OwnSizes(numbers, least, made) for made in (True, False) for least in (False, True)]
+        told = [own.at(known) for own in every]
+        ways = [own for place, own in enumerate(every) if told[place] and told[place] not in told[:place]]
         at_full = AtFull()
         return [replace(one, code=code, at_full=at_full, own=own) for own in ways]
 
@@ -129,8 +141,9 @@ class SecondLooks:
                 again = await self._looks.look(one, fits.source, one.at_full)
         if not isinstance(again, Judged) or not again.evaluation.correct or not again.same_work:
             return None
-        if await self._looks.by_chance(one, one.problem.source):
-            return None
         right = replace(again.evaluation, sizes=small_of(one.problem.source))
         wrong = await confirm(self._looks, one, again) if again.short else None
-        return wrong if isinstance(wrong, Evaluation) else told(right, wrong)
+        if isinstance(wrong, Evaluation):
+            return wrong
+        chance = await vary(self._looks, one, one.problem.source, again)
+        return (chance if isinstance(chance, Evaluation) else None) if chance else told(right, wrong)

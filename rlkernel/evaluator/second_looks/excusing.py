@@ -12,6 +12,7 @@ from rlkernel.evaluator.judging.verdict import failed
 from rlkernel.evaluator.messages.children import Extent
 from rlkernel.evaluator.second_looks.confirming import MOST_CONFIRMING
 from rlkernel.evaluator.second_looks.looking import Candidate, Looks, halvings_of
+from rlkernel.evaluator.second_looks.varying import vary
 from rlkernel.evaluator.stages import Ended
 from rlkernel.reference_text import prompt_source
 from rlkernel.types import Evaluation, Status
@@ -47,7 +48,7 @@ async def excuse(
         # Two rows may hide what was wrong in four, such as the one length that is shorter than the others.
         for lighter in (look, look.lighter if right else None):
             again = None
-            if lighter is not None and not await looks.by_chance(one, lighter.source):
+            if lighter is not None:
                 again = await looks.look(one, lighter.source, one.at_full.unpriced(), doubted=not right)
             if again is not None:
                 break
@@ -58,7 +59,10 @@ async def excuse(
             continue
         if again.evaluation.correct:
             wrong = await _refute(looks, one, lighter.sizes, again.short) if again.short else None
-            return wrong if isinstance(wrong, Evaluation) else told(replace(again.evaluation, sizes=lighter.sizes), wrong)
+            if isinstance(wrong, Evaluation):
+                return wrong
+            chance = await vary(looks, one, lighter.source, again)
+            return chance or told(replace(again.evaluation, sizes=lighter.sizes), wrong)
         decided |= again.same_work and not again.unfilled
         if repeated is not None and again.same_work and not again.unfilled:
             blocks = False  # it is wrong where they are filled

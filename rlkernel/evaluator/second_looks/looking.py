@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, replace
-from functools import partial
-
-import anyio.to_thread
 
 from rlkernel.errors import BrokenReference
 from rlkernel.evaluator.cpu_judge import AtFull, CpuJudge, Judged, TooLong
@@ -15,7 +12,6 @@ from rlkernel.evaluator.judging.undecided import Undecided
 from rlkernel.evaluator.messages.children import Extent
 from rlkernel.evaluator.messages.oracle import Longer
 from rlkernel.evaluator.processes.fork_server import Child
-from rlkernel.evaluator.second_looks.texts import right_by_chance
 from rlkernel.evaluator.stages import Clock, Ended, Stages
 from rlkernel.types import Problem, Status
 
@@ -59,10 +55,6 @@ class Looks:
                     return
                 count += 1
                 yield look
-
-    async def by_chance(self, one: Candidate, source: str) -> bool:
-        """Whether a candidate may be right by chance at these sizes, so that they excuse nothing."""
-        return await anyio.to_thread.run_sync(partial(right_by_chance, source, one.code, name=one.problem.name))
 
     async def look(self, one: Candidate, source: str, at_full: AtFull, *, doubted: bool = False) -> Judged | Ended | None:
         """What a candidate does at other sizes; Ended where its kernels fail while they run; None where that says nothing.

@@ -55,19 +55,6 @@ def repeated_sizes(problem: Problem, code: str) -> frozenset[int]:
     return frozenset(size for size in sizes if _alike(numbers, (size, *(form(size) for form in FORMS))))
 
 
-def right_by_chance(source: str, code: str, *, name: str) -> bool:
-    """Whether a text has a number that is made of a size that this problem's file has at its small sizes alone: `0.125` where 128
-    channels are 64. Who is right there says nothing of the full shape."""
-    constants = small_constants(source, name=name).values()
-    full = {number for size, _ in constants for number in numbers_of(size)}
-    small = {number for _, size in constants for number in numbers_of(size) if number >= TELLING} - full
-    try:
-        numbers = {number for number in _numbers(ast.parse(code)) if isinstance(number, float)}
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return any(_alike(numbers, (form(size) for form in FORMS)) for size in small)
-
-
 def _numbers(tree: ast.Module) -> set[int | float]:
     values = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
     return {value for value in values if isinstance(value, (int, float)) and abs(value) < LARGEST}

@@ -56,17 +56,20 @@ class Choosing(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._made: list[tuple[torch.Tensor, torch.Tensor, Choice]] = []
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
+        chooses = str(func).split(".")[1] in OPEN and isinstance(args[0], torch.Tensor) and args[0].dim()
+        before = args[0].clone() if chooses else None
         made = func(*args, **(kwargs or {}))
-        if str(func).split(".")[1] in OPEN and isinstance(made, tuple) and args[0].dim():
+        if before is not None and isinstance(made, tuple):
             given = {a.name: value for a, value in zip(func._schema.arguments, args, strict=False)} | (kwargs or {})
-            axis, numbers = given.get("dim", LAST), given["self"]
+            axis = given.get("dim", LAST)
             if not given.get("stable"):
-                choice = Choice(numbers, axis % numbers.dim(), made[1].dim() == numbers.dim())
+                # a copy: the reference may change them in place, so that all are equal afterwards
+                choice = Choice(before, axis % before.dim(), made[1].dim() == before.dim())
                 self._made.append((made[0], made[1], choice))
         return made
 
     def of(self, outputs: Sequence[torch.Tensor]) -> dict[int, Choice]:
-        """The outputs that are such indices, by their places; none whose numbers were changed since."""
+        """The outputs that are such indices, by their places; none that were changed since, or whose values were."""
         found = {}
         for place, output in enumerate(outputs):
             for values, indices, choice in self._made:

@@ -17,7 +17,8 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from rlkernel.evaluator.judging.references.reference_calls import call, kinds_of, mapped_at, tensors_of
+from rlkernel.evaluator.judging.inputs.bearing import usual_call
+from rlkernel.evaluator.judging.references.reference_calls import mapped_at, tensors_of
 from rlkernel.evaluator.program.codes import holds_numbers
 from rlkernel.evaluator.program.schema import Op, Program
 from rlkernel.reference import Reference
@@ -142,22 +143,18 @@ def repeats_of(reference: Reference) -> tuple[Repeated, ...]:
     raised."""
     model, given, again = reference.model(0), *(tensors_of(reference.inputs(seed)) for seed in (0, 1))
     inputs = reference.inputs(0)
-    with (watching := _Watching(tensors_of(inputs))):
-        usual = kinds_of(tensors_of(call(model, inputs, 0)))
+    usual = usual_call(model, inputs, watching := _Watching(tensors_of(inputs)))
     distinct = [
         Repeated(place, axis)
         for place, axis in sorted(watching.added.items())
         if place not in watching.stored and all(_never_meet(tensors[place], axis) for tensors in (given, again))
     ]
     valued = [Repeated(place, None) for place in sorted(watching.first) if holds_numbers(given[place])]
-    return tuple(one for one in (*distinct, *valued) if _bears(reference, one, usual))
 
+    def bears(one: Repeated) -> bool:
+        return usual.borne(reference.model(0), lambda: one.put(reference.inputs(0), 0))
 
-def _bears(reference: Reference, one: Repeated, usual: list[tuple[torch.Size, bool]]) -> bool:
-    try:
-        return kinds_of(tensors_of(call(reference.model(0), one.put(reference.inputs(0), 0), 0))) == usual
-    except Exception:  # a reference may refuse such inputs in its own way
-        return False
+    return tuple(filter(bears, (*distinct, *valued)))
 
 
 def _never_meet(tensor: torch.Tensor, axis: int) -> bool:

@@ -18,8 +18,9 @@ import torch
 
 from rlkernel.evaluator.judging.errors.comparison import bits
 from rlkernel.evaluator.judging.errors.tolerance import FLOOR
+from rlkernel.evaluator.judging.inputs.bearing import usual_call
 from rlkernel.evaluator.judging.inputs.stress import root_mean_square
-from rlkernel.evaluator.judging.references.reference_calls import call, exact_with_state, kinds_of, mapped, mapped_at, tensors_of
+from rlkernel.evaluator.judging.references.reference_calls import call, exact_with_state, mapped, mapped_at, tensors_of
 from rlkernel.evaluator.program.codes import holds_numbers
 from rlkernel.reference import Reference
 
@@ -63,6 +64,7 @@ class _Moving:
 
     def __init__(self, reference: Reference) -> None:
         self._reference, self._model = reference, reference.model(0)
+        self._usual = usual_call(copy.deepcopy(self._model), reference.inputs(0))
         inputs = reference.inputs(0)
         given = [tensor.clone() for tensor in tensors_of(inputs)]
         self.dtypes = [tensor.dtype for tensor in tensors_of(call(copy.deepcopy(self._model), inputs, 0))]
@@ -87,14 +89,11 @@ class _Moving:
             small = tensors_of(change.put(self._reference.inputs(0), 0))[change.place]
             if root_mean_square(small) < torch.finfo(small.dtype).tiny:
                 return False
-            if self._kinds(change.put(self._reference.inputs(0), 0)) != self._kinds(self._reference.inputs(0)):
+            if not self._usual.borne(copy.deepcopy(self._model), lambda: change.put(self._reference.inputs(0), 0)):
                 return False
             return SHOWN <= self.by(place, change, exactly=False)[result] < math.inf
         except Exception:  # a reference may refuse such inputs in its own way
             return False
-
-    def _kinds(self, inputs: list[Any]) -> list[tuple[torch.Size, bool]]:
-        return kinds_of(tensors_of(call(copy.deepcopy(self._model), inputs, 0)))
 
     def by(self, place: int, change: Resized | None = None, *, exactly: bool = True) -> list[float]:
         """The share of each result by which it moves when the input at `place` is another draw, both changed so; infinite where

@@ -18,8 +18,9 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from rlkernel.evaluator.judging.inputs.bearing import usual_call
 from rlkernel.evaluator.judging.inputs.stress import stressed, stresses
-from rlkernel.evaluator.judging.references.reference_calls import call, kinds_of, mapped_at, tensors_of
+from rlkernel.evaluator.judging.references.reference_calls import mapped_at, tensors_of
 from rlkernel.evaluator.messages.judgement import Stress
 from rlkernel.evaluator.program.codes import holds_numbers, valued
 from rlkernel.evaluator.program.schema import Op, Program
@@ -158,7 +159,7 @@ def plants_of(reference: Reference, source: str) -> tuple[Plant, ...]:
     missing = dict.fromkeys(sorted(_never_seen(reference, model), key=lambda one: (one.call, one.side)))
     if "ignore_index" not in source:
         missing = {one: None for one in missing if one.name not in IGNORES}
-    found, calls, usual = list[Plant](), 0, _watched(model, reference.inputs(0))
+    found, calls, usual = list[Plant](), 0, usual_call(model, reference.inputs(0))
     while missing and len(found) < MOST_PLANTS:
         effect = next(iter(missing))
         del missing[effect]
@@ -166,13 +167,11 @@ def plants_of(reference: Reference, source: str) -> tuple[Plant, ...]:
             if calls == MOST_CALLS:
                 return tuple(found)
             calls += 1
-            try:
-                now = _watched(model, planted(reference.inputs(0), plant, 0))
-            except Exception:  # a reference may refuse such inputs in its own way
-                continue
-            if effect in now[0].seen and now[1] == usual[1]:
+            inputs = planted(reference.inputs(0), plant, 0)
+            watching = _Watching(tensors_of(inputs))
+            if usual.borne(model, inputs, watching) and effect in watching.seen:
                 found.append(plant)
-                missing = {one: None for one in missing if one not in now[0].seen}
+                missing = {one: None for one in missing if one not in watching.seen}
                 break
     return tuple(found)
 
@@ -182,22 +181,15 @@ def _never_seen(reference: Reference, model: nn.Module) -> set[Effect]:
     possible, seen = set[Effect](), set[Effect]()
     for seed in (0, 1, 2):
         inputs = reference.inputs(seed)
-        try:
-            watching, _ = _watched(model, stressed(inputs, next(iter(stresses(inputs)), Stress.NONE)) if seed == 2 else inputs)
-        except Exception:  # as above
-            if seed < 2:
-                raise
+        if seed == 2:
+            inputs = stressed(inputs, next(iter(stresses(inputs)), Stress.NONE))
+        watching = _Watching(tensors_of(inputs))
+        if seed < 2:
+            usual = usual_call(model, inputs, watching)
+        elif not usual.ends(model, inputs, watching):
             break
         possible, seen = possible | watching.possible, seen | watching.seen
     return possible - seen
-
-
-def _watched(model: nn.Module, inputs: list[Any]) -> tuple[_Watching, list[tuple[torch.Size, bool]]]:
-    """A call that was watched, and whether its outputs are finite."""
-    watching = _Watching(tensors_of(inputs))
-    with watching:
-        outputs = tensors_of(call(model, inputs, 0))
-    return watching, kinds_of(outputs)
 
 
 def _tried(effect: Effect, inputs: Sequence[torch.Tensor]) -> Iterator[Plant]:

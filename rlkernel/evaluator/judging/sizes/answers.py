@@ -5,8 +5,9 @@ from __future__ import annotations
 from rlkernel.evaluator.devices import profile_of
 from rlkernel.evaluator.judging.sizes.fitting import Unfit, fit_for_cpu, fit_for_gpu
 from rlkernel.evaluator.judging.sizes.lengthening import filling, lengthened
+from rlkernel.evaluator.judging.sizes.varying import varied
 from rlkernel.evaluator.messages.endings import Broken
-from rlkernel.evaluator.messages.oracle import About, Fit, Fits, Lengthen, Lengthened
+from rlkernel.evaluator.messages.oracle import About, Fit, Fits, Lengthen, Lengthened, Vary
 from rlkernel.reference_text import small_of
 from rlkernel.types import Problem
 
@@ -30,6 +31,11 @@ def lengthen(question: Lengthen) -> Lengthened:
     if question.halvings is None:
         return Lengthened(tuple(filling(problem, profile)))
     return Lengthened(tuple(lengthened(problem, profile, question.halvings)))
+
+
+def vary(question: Vary) -> Lengthened:
+    """The sizes of a problem at which those that it is right at have other values."""
+    return Lengthened(tuple(varied(_problem(question.about), profile_of(question.about.profile))))
 
 
 def _problem(about: About) -> Problem:

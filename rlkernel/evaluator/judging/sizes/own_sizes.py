@@ -50,6 +50,8 @@ LEAST_BOUND = 32
 PREFIX = "_OWN_SIZE_"
 PART = f"{PREFIX}PART_"
 MADE = f"{PREFIX}MADE_"
+LARGEST = 1e308
+"""A text may hold whole numbers that no float is."""
 LEAST_MADE = 32
 """The smallest size of which a number is taken to be made."""
 ALIKE = 1e-5
@@ -122,6 +124,8 @@ class OwnSizes:
     numbers: Mapping[str, int | float]
     least: bool
     """Whether a number that stands for several things is the smallest of them, or as it is."""
+    made: bool = True
+    """Whether a number that may be made of a size is, as 0.01 of 100 rows; a slope of 0.01 stays as it is."""
 
     def at(self, known: Counterparts) -> dict[str, list[int | float]]:
         """`[full value, small value]` of each that is another one at smaller sizes.
@@ -134,7 +138,7 @@ class OwnSizes:
         for name, value in self.numbers.items():
             smaller: tuple[float, ...]
             if name.startswith(MADE):
-                smaller = made.of(value)
+                smaller = made.of(value) if self.made else ()
             elif name.startswith(PART):
                 smaller = parts(int(value), known)[:: 1 if self.least else -1][:1]
             else:
@@ -248,9 +252,11 @@ def _spans(tree: ast.Module, known: Counterparts, kept: frozenset[str]) -> Itera
         part = type(value) is int and ((bound and value >= LEAST_BOUND) or (id(node) in grids and value > 1))
         return f"{PART}{value!r}{end}" if part and parts(int(value), known) else None
 
-    def below(node: ast.AST, inside: bool, bound: bool = False) -> Iterator[Found]:
+    def below(node: ast.AST, inside: bool, bound: bool = False, divisor: bool = False) -> Iterator[Found]:
         if isinstance(node, (ast.Constant, ast.BinOp)):
-            value: Any = literal(node)
+            value: Any = _value_of(node)
+            if divisor and type(value) is int and value not in known and made.of(float(value)):  # the 8 of 64 channels
+                value = float(value)
             if value is not None and isinstance(node, ast.BinOp):  # which is small then
                 operands = {one.value for one in ast.walk(node) if isinstance(one, ast.Constant)}
                 value = value if known.keys().isdisjoint(operands) else None
@@ -271,9 +277,27 @@ def _spans(tree: ast.Module, known: Counterparts, kept: frozenset[str]) -> Itera
         bounds = {id(one) for one in _bounds(node)} if inside else set()
         for child in ast.iter_child_nodes(node):
             if not (isinstance(node, ast.AnnAssign) and child is node.annotation) and not isinstance(child, ast.arg):
-                yield from below(child, inside, id(child) in bounds)
+                divisor = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and child is node.right
+                yield from below(child, inside, id(child) in bounds, divisor)
 
     yield from below(tree, False)
+
+
+def _value_of(node: ast.expr) -> Any:
+    """The value of a constant, of arithmetic on small whole numbers, or of a product or quotient of numbers; None of the rest.
+
+    >>> [_value_of(ast.parse(text, mode="eval").body) for text in ("1 << 14", "0.25 / 2", "0.25 / n", "1e200 * 1e200", "1 / 0")]
+    [16384, 0.125, None, inf, None]
+    """
+    value = literal(node)
+    if value is not None or not isinstance(node, ast.BinOp) or not isinstance(node.op, (ast.Mult, ast.Div)):
+        return value
+    left, right = literal(node.left), literal(node.right)
+    if type(left) not in (int, float) or type(right) not in (int, float) or max(abs(left), abs(right)) > LARGEST:
+        return None
+    if isinstance(node.op, ast.Mult):
+        return float(left) * float(right)
+    return float(left) / float(right) if right else None
 
 
 def _bounds(node: ast.AST) -> list[ast.expr]:

@@ -31,7 +31,8 @@ def choices(make: Callable[[torch.Tensor], tuple[torch.Tensor, ...]]) -> dict[in
         (lambda x: x.max(1), []),
         (lambda x: (x.argmax(1),), []),
         (lambda x: (x.topk(2)[1] + 1,), []),
-        (lambda x: (x.topk(2)[1], x.zero_()), []),  # the numbers are gone
+        (lambda x: (x.topk(2)[1], x.zero_()), [0]),
+        (lambda x: (x.topk(2)[1].zero_(),), []),
     ],
 )
 def test_of_which_outputs_it_is_left_open(make: Callable[[torch.Tensor], tuple[torch.Tensor, ...]], found: list[int]) -> None:
@@ -67,3 +68,17 @@ def test_an_index_without_its_axis() -> None:
     wanted = torch.tensor([0, 2])
     assert choice.allows(torch.tensor([2, 3]), wanted) and not choice.allows(torch.tensor([1, 3]), wanted)
     assert not choice.allows(torch.tensor([2, 3], dtype=torch.int32), wanted)
+
+
+def test_numbers_are_those_from_before_they_were_changed_in_place() -> None:
+    """Of four numbers that are all the largest afterwards, another is no right answer."""
+
+    def made(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        largest, place = x.topk(1)
+        x.clamp_(min=largest)
+        return (place,)
+
+    choice = choices(made)[0]
+    assert torch.equal(choice.numbers, NUMBERS)
+    assert choice.allows(torch.tensor([[2], [3]]), torch.tensor([[0], [2]]))
+    assert not choice.allows(torch.tensor([[1], [3]]), torch.tensor([[0], [2]]))

@@ -134,3 +134,27 @@ def test_a_number_that_is_made_of_a_size_keeps_its_ratio(value: float, smaller: 
 def test_a_number_that_may_be_made_of_several_sizes_is_as_it_is() -> None:
     assert Made({1024: (64,), 32: (8,)}).of(1 / 32) == ()
     assert Made({1024: (64,), 48: (8,)}).of(1 / 32) == (0.125,)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("s * (0.25 / 2)", {"_OWN_SIZE_MADE_0_125": 0.125}),  # 64 ** -0.5
+        ("s / 8", {"_OWN_SIZE_MADE_8_0": 8.0}),
+        ("s // 8", {}),
+        ("s * 8", {}),
+        ("(0.25 / 2) / s", {"_OWN_SIZE_MADE_0_125": 0.125}),
+        (f"s * ({10**400} * 0.5)", {}),
+    ],
+)
+def test_what_is_made_of_a_size_may_be_a_quotient_or_a_divisor(text: str, found: dict[str, float]) -> None:
+    """A whole number is one only as a divisor: elsewhere 8 is much else."""
+    assert named(f"import torch\ny = {text}\n", {64: (16,)})[1] == found
+
+
+def test_a_number_that_may_be_made_of_a_size_may_be_another_one() -> None:
+    """A slope of 0.01 beside 100 rows: one way to look at the text leaves it as it is."""
+    code, known = "import torch\nrows, slope = 100, 0.01\n", {100: (25,)}
+    numbers = named(code, known)[1]
+    assert OwnSizes(numbers, least=True).at(known) == {"_OWN_SIZE_100": [100, 25], "_OWN_SIZE_MADE_0_01": [0.01, 0.04]}
+    assert OwnSizes(numbers, least=True, made=False).at(known) == {"_OWN_SIZE_100": [100, 25]}

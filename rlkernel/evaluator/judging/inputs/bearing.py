@@ -1,0 +1,77 @@
+"""Whether a reference bears inputs that its author does not draw.
+
+It may refuse them in its own way, or give numbers that are no longer finite. Or it never ends: `while not (x.abs() <= 1).all()`
+halves a NaN for ever. So its operators are counted, and a call that makes many more of them than a usual one is not borne.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from rlkernel.evaluator.judging.references.reference_calls import call, kinds_of, tensors_of
+
+Inputs = list[Any] | Callable[[], list[Any]]
+"""The arguments of forward, or what makes them, where that may fail as a call may."""
+Mode = AbstractContextManager[Any]
+MOST_TIMES = 8
+"""How many times the operators of a usual call there may be."""
+FEWEST = 1000
+"""The operators that any call may make."""
+
+
+class _Endless(Exception):
+    """A call has made more operators than it may."""
+
+
+class _Counting(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Counts operators, and stops a call that makes more than `most`."""
+
+    def __init__(self, most: int | None = None) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._most = most
+        self.count = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.count += 1
+        if self._most is not None and self.count > self._most:
+            raise _Endless
+        return func(*args, **(kwargs or {}))
+
+
+@dataclass(frozen=True, slots=True)
+class Usual:
+    """What a call at the author's own inputs is like."""
+
+    kinds: list[tuple[torch.Size, bool]]
+    """The shape of each output, and whether it is finite."""
+    operators: int
+
+    def borne(self, model: nn.Module, inputs: Inputs, watching: Mode | None = None) -> bool:
+        """Whether a call on other inputs ends, and gives outputs as finite as usual; `watching` sees its operators."""
+        return self._kinds_of_other(model, inputs, watching) == self.kinds
+
+    def ends(self, model: nn.Module, inputs: Inputs, watching: Mode | None = None) -> bool:
+        """Whether a call on other inputs gives anything."""
+        return self._kinds_of_other(model, inputs, watching) is not None
+
+    def _kinds_of_other(self, model: nn.Module, inputs: Inputs, watching: Mode | None) -> list[tuple[torch.Size, bool]] | None:
+        try:
+            given = inputs() if callable(inputs) else inputs
+            with _Counting(MOST_TIMES * self.operators + FEWEST), watching or nullcontext():
+                return kinds_of(tensors_of(call(model, given, 0)))
+        except Exception:  # a reference may refuse such inputs in its own way
+            return None
+
+
+def usual_call(model: nn.Module, inputs: list[Any], watching: Mode | None = None) -> Usual:
+    """A call at inputs of the author's own. Whatever the reference raises is raised."""
+    with (counting := _Counting()), watching or nullcontext():
+        outputs = tensors_of(call(model, inputs, 0))
+    return Usual(kinds_of(outputs), counting.count)

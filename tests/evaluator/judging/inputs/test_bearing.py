@@ -1,0 +1,64 @@
+"""Whether a reference bears inputs that its author does not draw."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from rlkernel.evaluator.judging.inputs.bearing import FEWEST, MOST_TIMES, usual_call
+from rlkernel.evaluator.judging.inputs.unshown import plants_of
+from rlkernel.reference import load_reference
+
+SOURCE = """
+import torch
+import torch.nn as nn
+class Model(nn.Module):
+    def forward(self, x):
+        x = torch.nan_to_num(x) if {replaces} else x + torch.nan_to_num(x)
+        while not bool((x.abs() <= 1.0).all()):
+            x = x / 2
+        return x
+def get_inputs():
+    return [torch.randn(8, 8)]
+def get_init_inputs():
+    return []
+"""
+
+
+class Halved(nn.Module):
+    """A forward that halves what it is given until it is below 1."""
+
+    calls = 0
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        while not bool((x <= 1.0).all()):
+            self.calls, x = self.calls + 1, x / 2
+        return x
+
+
+def test_a_call_that_would_never_end_is_stopped() -> None:
+    """Each turn is four operators: a comparison, whether all are, its value, and a half."""
+    model = Halved()
+    usual = usual_call(model, [torch.full((4,), 8.0)])
+    assert (usual.kinds, usual.operators, model.calls) == ([(torch.Size([4]), True)], 15, 3)
+    model.calls = 0
+    assert not usual.ends(model, [torch.full((4,), torch.nan)])
+    assert (MOST_TIMES * 15 + FEWEST - 4) // 4 <= model.calls <= (MOST_TIMES * 15 + FEWEST) // 4
+    assert usual.borne(model, [torch.full((4,), 2.0**40)])
+
+
+def test_what_is_no_longer_finite_ends_and_is_not_borne() -> None:
+    usual = usual_call(nn.Identity(), [torch.ones(2)])
+    assert usual.ends(nn.Identity(), lambda: [torch.full((2,), torch.inf)])
+    assert not usual.borne(nn.Identity(), lambda: [torch.full((2,), torch.inf)])
+    assert not usual.ends(nn.Identity(), lambda: [torch.ones(2) / torch.ones(3)])
+
+
+@pytest.mark.parametrize(("replaces", "planted"), [(True, 1), (False, 0)])
+def test_nan_is_planted_only_where_the_reference_ends(replaces: bool, planted: int) -> None:
+    source = SOURCE.format(replaces=replaces)
+    assert (
+        len([one for one in plants_of(load_reference(source, small=False, name="p"), source) if "nan" in repr(one.values)])
+        == planted
+    )

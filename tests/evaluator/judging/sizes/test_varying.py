@@ -1,0 +1,58 @@
+"""Other values of the sizes at which a candidate is right."""
+
+from __future__ import annotations
+
+from rlkernel.evaluator.devices import H200
+from rlkernel.evaluator.judging.sizes.resizing import Sizes
+from rlkernel.evaluator.judging.sizes.varying import varied
+from rlkernel.reference_text import small_of
+from rlkernel.types import Problem
+
+SOURCE = """
+import torch
+import torch.nn as nn
+rows, columns = {full}
+SMALL = {small}
+class Model(nn.Module):
+    def forward(self, x):
+        return x.sum(1)
+def get_inputs():
+    return [torch.rand(rows, columns)]
+def get_init_inputs():
+    return []
+"""
+
+
+def looks(full: tuple[int, int], small: Sizes) -> list[Sizes]:
+    found = varied(Problem("p", 1, "train", SOURCE.format(full=full, small=small)), H200)
+    assert all(small_of(one.source) == one.sizes for one in found)
+    return [dict(one.sizes) for one in found]
+
+
+def test_all_sizes_are_doubled_or_halved_and_then_each_is() -> None:
+    """Columns also at the price of rows, which then have their own turn; of these, three quarters come first."""
+    assert looks((4096, 8192), {"rows": 16, "columns": 96}) == [
+        {"rows": 32, "columns": 192}, {"rows": 8, "columns": 48},
+        {"rows": 4, "columns": 192}, {"rows": 16, "columns": 192}, {"rows": 16, "columns": 48},
+        {"rows": 12, "columns": 96}, {"rows": 32, "columns": 96}, {"rows": 8, "columns": 96},
+    ]  # fmt: skip
+
+
+def test_what_is_as_at_full_shape_stays_and_no_size_is_larger() -> None:
+    assert looks((4096, 96), {"rows": 16, "columns": 96})[:2] == [{"rows": 32, "columns": 96}, {"rows": 8, "columns": 96}]
+    assert looks((24, 8192), {"rows": 16, "columns": 96})[0] == {"rows": 24, "columns": 192}
+    assert looks((4096, 8192), {"rows": 4096, "columns": 8192}) == []
+
+
+def test_sizes_that_differ_stay_different() -> None:
+    """32 rows alone are as many as columns, and so are 16 columns alone."""
+    assert looks((4096, 8192), {"rows": 16, "columns": 32}) == [
+        {"rows": 32, "columns": 64}, {"rows": 8, "columns": 16},
+        {"rows": 4, "columns": 64}, {"rows": 16, "columns": 64},
+        {"rows": 12, "columns": 32}, {"rows": 8, "columns": 32},
+    ]  # fmt: skip
+
+
+def test_what_is_too_much_work_is_left_out() -> None:
+    """8 million elements are 16 times what is comfortable, and 2 million are 4 times that."""
+    assert looks((8192, 8192), {"rows": 2048, "columns": 1024})[0] == {"rows": 1024, "columns": 512}

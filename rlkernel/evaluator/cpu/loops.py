@@ -78,6 +78,8 @@ class _Loop:
         self._begun = 0
         self._waits = Turns(1)
         """Which loads wait for one another."""
+        self._stored: dict[int, float] = {}
+        """Storage index -> the bytes that the first turn stores; those before it, while it runs."""
         self._depths: dict[str, list[float]] = {}
         """How deep the variables of the body are when the turn begins that stands for others."""
 
@@ -102,21 +104,33 @@ class _Loop:
         """Whether a shortened loop has another turn, which begins."""
         self._begun += 1
         if self._begun <= FOLLOWED:
+            self._stored = dict(self._machine.counts.stored)
             self._machine.chain.next_turn(self._waits)
             return True
         if not self.unknown:
             self.unknown = True
             self._machine.chain.next_turn(self._waits)
             self._before, self._machine.counts = self._machine.counts, Counts()
+            self._stored = {place: size - self._stored.get(place, 0.0) for place, size in self._before.stored.items()}
             self._machine.reuse.begin_turn()
             self._machine.chain.begin_turn()
             return True
         self._before.add(self._machine.counts, self._turns - FOLLOWED)
+        self._fill(self._before, self._machine.counts)
         self._machine.reuse.end_turn(self._turns - FOLLOWED)
         self._machine.chain.end_turn(self._turns - FOLLOWED)
         self._machine.chain.end_loop(self._waits)
         self._machine.counts = self._before
         return False
+
+    def _fill(self, whole: Counts, last: Counts) -> None:
+        """Count what the turns between the first and the last store, of a block that the last one's mask cuts: as much as the
+        first. Where the last stores nothing, nobody knows how many do."""
+        for place, size in last.stored.items():
+            more = min(self._stored.get(place, 0.0) - size, last.left_out.get(place, 0.0))
+            if size > 0 and more > 0:
+                whole.stored[place] += more * (self._turns - FOLLOWED - 1)
+                whole.left_out[place] -= more * (self._turns - FOLLOWED - 1)
 
 
 class For(_Loop):

@@ -12,6 +12,7 @@ from rlkernel.evaluator.cpu.extents import Extents
 from rlkernel.evaluator.cpu.latency import Chain
 from rlkernel.evaluator.cpu.loops import For, Numbers, While
 from rlkernel.evaluator.cpu.reuse import Reuse
+from rlkernel.evaluator.judging.costs.counts import Counts
 from rlkernel.evaluator.messages.children import Extent
 
 AXIS, LOOP = 1, 3
@@ -74,7 +75,7 @@ def test_counts_do_not_tell_two_extents_apart() -> None:
 @pytest.mark.parametrize("shortens", [False, True])
 def test_loops_note_all_of_their_turns(shortens: bool) -> None:
     """Also those that are not followed, because one turn stands for them. 100 in steps of 30 are 4 turns."""
-    known = {"counts": None, "extents": Extents(), "reuse": Reuse(), "chain": Chain()}
+    known = {"counts": Counts(), "extents": Extents(), "reuse": Reuse(), "chain": Chain()}
     machine: Any = SimpleNamespace(dry=True, shortens=shortens, last_turn=False, **known)
     For(machine, ("f", 1), Numbers(range(7), int))
     For(machine, ("f", 2), range(3))

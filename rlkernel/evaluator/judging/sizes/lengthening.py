@@ -4,7 +4,7 @@ Some of the constants that were reduced are as large as in the problem's file, o
 they were, or smaller where that is the price. Which of them are long, in this order:
 
 1. those that say no batch, together: 8192 columns of few rows;
-2. each alone, the most reduced one first: a product's inner extent.
+2. each alone, the most reduced one first: a product's inner extent. A size and places in it (`PLACE`) are one.
 
 Halving what is at full size keeps its divisors, so that a kernel without masks stays right. Example: `rows, columns = 4096, 8192`
 that are compared at 512 and 256 are looked at again at 128 and 8192.
@@ -53,6 +53,11 @@ FEWEST = 4
 """What is left of them there, where there are so many: of two rows, one of another length may be left out unseen."""
 BLOCKS = ((128, 64, 32, 16), (1024, 512, 256))
 """Extents of a kernel's blocks, those of tiles and those of rows: of each, the largest that is little enough work."""
+PLACE = 2
+"""By how much two sizes differ at most of which one is a place in the other: the last row of 10,000 is 9,999, and the last but
+one 9,998. They are long together, since a place lies outside where it alone is."""
+LONG = 64
+"""Above what: small sizes are close by chance, as a kernel of 3 and 4 channels."""
 HALVINGS = 12
 """How often what is long may be halved."""
 
@@ -145,12 +150,30 @@ def _fits(found: Need) -> bool:
 
 def _families(reduced: Sizes, small: Sizes, batch: set[str]) -> Iterator[list[str]]:
     """The names of the constants that are long together."""
-    many = [name for name in reduced if name not in batch]
+    many = _with_places(reduced, [name for name in reduced if name not in batch])
     if many:
         yield many
     for name in sorted(reduced, key=lambda name: -largest_of(reduced[name]) / largest_of(small[name])):
-        if [name] != many:
-            yield [name]
+        alone = _with_places(reduced, [name])
+        if alone != many:
+            yield alone
+
+
+def _with_places(reduced: Sizes, names: list[str]) -> list[str]:
+    """These names and those of sizes that they are places in, or that are places in them, in the order of `reduced`.
+
+    >>> _with_places({"last": 9998, "rows": 10000, "first": 9, "columns": 8}, ["last"])
+    ['last', 'rows']
+    """
+
+    def meet(one: str, other: str) -> bool:
+        pairs = ((a, b) for a in numbers_of(reduced[one]) for b in numbers_of(reduced[other]))
+        return any(0 < abs(a - b) <= PLACE and min(a, b) > LONG for a, b in pairs)
+
+    found = set(names)
+    while more := {name for name in reduced.keys() - found if any(meet(name, other) for other in found)}:
+        found |= more
+    return [name for name in reduced if name in found]
 
 
 def _longest(search: Search, small: Sizes, long: Sizes, halvings: int) -> Sizes | None:

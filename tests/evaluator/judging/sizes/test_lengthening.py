@@ -169,3 +169,20 @@ def get_init_inputs():
 """
     found = lengthened(Problem("p", 1, "train", source), H200)
     assert dict(found[0].sizes) == {"batch": 4, "heads": 8, "head_size": 128}
+
+
+def test_a_size_is_long_with_the_places_in_it() -> None:
+    """Rows up to the last but one of 10,000, compared at 312 of 313. Sizes that are farther apart are long alone."""
+    taken, apart = "x[:last, :columns].sum()", "x.sum(0)[:columns]"
+    source = SOURCE.replace("rows, columns = {full}", "rows, last, columns = {full}")
+
+    def sizes(full: tuple[int, int, int], forward: str) -> list[Sizes]:
+        text = source.format(
+            full=full, small={"rows": 313, "last": 312, "columns": 32}, arguments="x", forward=forward,
+            inputs="torch.rand(rows, 2 * columns)",
+        )  # fmt: skip
+        return [dict(one.sizes) for one in lengthened(Problem("p", 1, "train", text), H200, 1)]
+
+    assert all((one["rows"] > 313) == (one["last"] > 312) for one in sizes((10000, 9998, 512), taken))
+    assert any(one["rows"] > 313 for one in sizes((10000, 9998, 512), taken))
+    assert any((one["rows"] > 313) != (one["last"] > 312) for one in sizes((10000, 9000, 512), apart))

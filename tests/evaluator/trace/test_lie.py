@@ -242,6 +242,12 @@ def test_an_rms_norm_is_the_one_operator_that_a_gpu_computes_it_by() -> None:
     assert "aten._fused_rms_norm.default" not in other and "aten.rsqrt.default" in other
 
 
+def test_an_rms_norm_of_rows_of_another_length_fails_as_in_torch() -> None:
+    """Rows of four, and a norm over five."""
+    with pytest.raises(RuntimeError, match=r"normalized_shape=\[5\]"):
+        ops(lambda x: torch.rms_norm(x, [5]))
+
+
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.uint8, torch.bool])
 def test_products_of_whole_numbers_are_refused_as_on_a_gpu(dtype: torch.dtype) -> None:
     with pytest.raises(RuntimeError, match='"addmm_cuda" not implemented for'):

@@ -13,7 +13,8 @@ step counts: the ones before compile.
 
 Limits. Sampling: the bytes of the weights and of the rows' keys and values, once per token, over the card's bandwidth; the
 contexts' own computation is not in it. Training: 6 operations per matrix weight and token, and attention's, at 60 % of the card's
-dense bfloat16 rate; recomputation is not in it. The card is an H200 (4.8 TB/s, 989 TFLOP/s); elsewhere limits are left out.
+dense bfloat16 rate; recomputation is not in it. The card is an H200 (4.8 TB/s, 989 TFLOP/s), or what its data sheet says where
+it is an H100; without a GPU, limits are left out.
 
 `--shape tiny --evaluator simulated` runs without a GPU.
 """
@@ -58,9 +59,12 @@ from rlkernel.training.trainer import KernelGRPOTrainer
 from rlkernel.types import Problem
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-BANDWIDTH, OPERATIONS, REACHED = 4.8e12, 989e12, 0.6
-"""The limits of an H200: bytes per second, dense bfloat16 operations per second, and the part of these that a good trainer
-reaches."""
+BANDWIDTH = 3.35e12 if DEVICE == "cuda" and "H100" in torch.cuda.get_device_name() else 4.8e12
+"""Bytes per second by the data sheet of an H100, or of an H200."""
+OPERATIONS = 989e12
+"""The dense bfloat16 operations per second of either."""
+REACHED = 0.6
+"""The part of the operations that a good trainer reaches."""
 SIZES = {"prompts": 4, "rollouts": 8, "turns": 3, "tokens": 1024, "steps": 2}
 
 

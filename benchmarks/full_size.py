@@ -9,7 +9,7 @@ that of the first process, and limits are those of all cards.
 Weights are random at the published shape, made on the card in their own format. A step is that of a run: 4 prompts x 8 rollouts x
 3 turns x 1,024 tokens are sampled (no token stops), every turn is judged by the pool on the same card, and all weights take one
 update. What is judged are candidates of the benchmarks' corpus, not what random weights write. No checkpoint is written. The last
-step counts: the ones before compile.
+step counts: the ones before compile. The first one has no moments before its end: `--steps 1` predicts memory without them.
 
 Limits. Sampling: the bytes of the weights and of the rows' keys and values, once per token, over the card's bandwidth; the
 contexts' own computation is not in it. Training: 6 operations per matrix weight and token, and attention's, at 60 % of the card's
@@ -181,6 +181,7 @@ def measure(given: argparse.Namespace) -> tuple[dict[str, Any], MemoryPlan]:
     with tempfile.TemporaryDirectory() as directory, training_of(model):
         trained = train(given, run, Path(directory) / "run")
     last, rows = trained["last"], given.prompts * given.rollouts
+    late = sum(part.bytes for part in found.parts if part.what == "moments") if given.steps == 1 else 0
     result: dict[str, Any] = {
         "seconds_model": made,
         "parameters": parameters,
@@ -196,7 +197,7 @@ def measure(given: argparse.Namespace) -> tuple[dict[str, Any], MemoryPlan]:
             "sampling": rows * given.turns * given.tokens / last["seconds_generation"],
             "training": rows * row_tokens(run) / last["seconds_training"],
         },
-        "predicted_gib": (found.taken + trained["cache_bytes"]) / GIB,
+        "predicted_gib": (found.taken - late + trained["cache_bytes"]) / GIB,
         "cache_gib": trained["cache_bytes"] / GIB,
         "steps": trained["steps"],
     }

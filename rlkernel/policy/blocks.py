@@ -19,8 +19,13 @@ PROGRAMS = 32
 
 def compile_blocks(model: Any) -> int:
     """Let torch.compile replace the blocks of a model when they are first used. Returns their number. The weights keep their
-    names."""
+    names.
+
+    Sampling and training have threads of their own, and one compiles while the other computes. Whether a function is being
+    traced is one flag of the whole process, at which a compiled block of the other thread would raise. So blocks do not ask.
+    """
     torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, PROGRAMS)
+    torch._dynamo.config.force_compile_during_fx_trace = True
     blocks = [module for module in model.modules() if isinstance(module, GradientCheckpointingLayer)]
     for block in blocks:
         block.compile(dynamic=True)

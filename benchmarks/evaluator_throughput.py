@@ -1,6 +1,6 @@
 """Evaluations per second on distinct, cold, honest candidates over the whole suite, and where their time goes.
 
-    python -m benchmarks.evaluator_throughput [--count 320] [--jobs 0] [--device auto] [--out FILE.json]
+    python -m benchmarks.evaluator_throughput [--count 320] [--jobs 0] [--device auto] [--timing-width 0.05] [--out FILE.json]
 
 Nothing is cached: every candidate is another text, traced, compiled, run, judged and timed anew in a pool that was just opened
 and has seen three others. All candidates are honest: a verdict other than `correct` is listed, and the exit status is 1.
@@ -23,7 +23,9 @@ from rich.console import Console
 from benchmarks.corpus import corpus
 from benchmarks.drive import WIDTH, Done, about, described, drive, percentile, summary, table, write
 from benchmarks.usage import Usage
+from rlkernel.evaluator.config import EvaluatorConfig
 from rlkernel.evaluator.pool import open_pool
+from rlkernel.types import TIMING_WIDTH
 
 WARM_UP = 3
 STAGES = ("trace", "compile", "run", "gpu", "total")
@@ -42,14 +44,14 @@ class Measured:
     rows: tuple[Done, ...]
 
 
-async def measure(count: int, jobs: int, device: str, seed: int) -> Measured:
+async def measure(count: int, jobs: int, device: str, seed: int, timing_width: float) -> Measured:
     """Open, warm up, then time `count` candidates from the first question to the last verdict."""
     cases = corpus(count + WARM_UP, seed)
     start = time.perf_counter()
-    async with open_pool(device=device, jobs=jobs) as pool:
+    async with open_pool(device=device, jobs=jobs, config=EvaluatorConfig(timing_width=timing_width)) as pool:
         opened = time.perf_counter() - start
         await drive(pool, cases[count:], "warming up")
-        machine = about(pool, {"count": count, "jobs": jobs, "device": device, "seed": seed})
+        machine = about(pool, {"count": count, "jobs": jobs, "device": device, "seed": seed, "timing_width": timing_width})
         before = Usage.now()
         rows = await drive(pool, cases[:count], "evaluating")
         after = Usage.now()
@@ -118,11 +120,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=0, help="evaluations in flight; 0: the pool's default")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N")
     parser.add_argument("--seed", type=int, default=0, help="of the corpus")
+    parser.add_argument("--timing-width", type=float, default=TIMING_WIDTH, help="see EvaluatorConfig.timing_width")
     parser.add_argument("--out", type=Path, help="result file, JSON")
     args = parser.parse_args(argv)
     console = Console(width=WIDTH)
     try:
-        found = anyio.run(measure, args.count, args.jobs, args.device, args.seed)
+        found = anyio.run(measure, args.count, args.jobs, args.device, args.seed, args.timing_width)
     except ValueError as error:  # a device that is not there, a count that is too large
         parser.error(str(error))
     summed = figures(found)

@@ -53,7 +53,7 @@ from rlkernel.training import follower, loop, ranks, spread
 from rlkernel.training.eight_bit_adamw import EightBitAdamW
 from rlkernel.training.memory import GIB, MemoryPlan
 from rlkernel.training.memory_table import memory_table
-from rlkernel.training.placement import open_evaluator
+from rlkernel.training.placement import EvaluatorDemand, open_evaluator
 from rlkernel.training.preflight import plan_here
 from rlkernel.training.trainer import KernelGRPOTrainer
 from rlkernel.types import Problem
@@ -147,7 +147,7 @@ def train(given: argparse.Namespace, run: Run, directory: Path) -> dict[str, Any
         async with AsyncExitStack() as stack:
             judge: Any = Simulated()
             if given.evaluator == "real":
-                opening = open_evaluator(given.device, 0, None, gpu_gib=run.evaluation_gib)
+                opening = open_evaluator(EvaluatorDemand(given.device, evaluation_gib=run.evaluation_gib), None)
                 judge = await stack.enter_async_context(opening)
                 cases = corpus(48)
                 stack.enter_context(mock.patch.object(judge, "evaluate", FromCorpus(judge.evaluate, cases).evaluate))

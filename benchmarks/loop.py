@@ -45,7 +45,7 @@ from benchmarks.training import make_run, release
 from rlkernel.policy import hf
 from rlkernel.policy.small import load_small
 from rlkernel.training import loop
-from rlkernel.training.placement import open_evaluator
+from rlkernel.training.placement import EvaluatorDemand, open_evaluator
 from rlkernel.types import Evaluation, Problem, Status
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -106,7 +106,7 @@ def train_ours(
 
     async def body() -> None:
         async with AsyncExitStack() as stack:
-            judge = evaluator or await stack.enter_async_context(open_evaluator(given.evaluator_device, 0, None))
+            judge = evaluator or await stack.enter_async_context(open_evaluator(EvaluatorDemand(given.evaluator_device), None))
             if evaluator is None:
                 from_corpus = FromCorpus(judge.evaluate, given.candidates)
                 stack.enter_context(mock.patch.object(judge, "evaluate", from_corpus.evaluate))

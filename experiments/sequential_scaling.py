@@ -220,14 +220,15 @@ async def refine_all(units: Sequence[Unit], flags: Flags, started: float) -> boo
 
     from rlkernel.policy.hf import open_policy
     from rlkernel.policy.load import load_model
-    from rlkernel.training.placement import open_evaluator
+    from rlkernel.training.placement import evaluator_of, open_evaluator
 
     waiting = [unit for unit in units if not finished(unit)]
     if not waiting:
         return True
     first = waiting[0].run
     # One seed for all units, so that a verdict is the same whichever of them are finished already.
-    async with open_evaluator(first.device, first.jobs, flags.out / "evaluations", first.precision, seed=0) as pool:
+    demand = replace(evaluator_of(first), seed=0)
+    async with open_evaluator(demand, flags.out / "evaluations") as pool:
         for name, units_of in groupby(waiting, key=lambda unit: unit.run.model):
             model, tokenizer = load_model(name)
             if torch.cuda.is_available():

@@ -58,6 +58,10 @@ class Precision(StrEnum):
     """Both sides may use tf32 in all of them."""
 
 
+TIMING_WIDTH = 0.0125
+"""Half of a measured speedup's 95 % interval, as a part of the speedup, at which trials stop if nothing else is asked for."""
+
+
 class Closeness(StrEnum):
     """How close outputs are by KernelBench's own rule, `torch.allclose` with one number as both tolerances."""
 

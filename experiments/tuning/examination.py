@@ -16,7 +16,7 @@ from rlkernel.environment.speed_reward import SpeedReward
 from rlkernel.interfaces import Environment
 from rlkernel.policy.hf import open_policy
 from rlkernel.rollout import rollout_groups
-from rlkernel.training.placement import open_evaluator
+from rlkernel.training.placement import EvaluatorDemand, open_evaluator
 from rlkernel.types import Group, Problem
 
 
@@ -39,8 +39,9 @@ class Examination:
 
 async def examine(model: Any, tokenizer: Any, asked: Examination, cache: Path) -> tuple[Group, ...]:
     """The trajectories of a model at temperature 1, the same for the same weights. Times are measured where there is a GPU."""
+    demand = EvaluatorDemand(asked.device, asked.jobs, evaluation_gib=asked.evaluation_gib)
     with _undisturbed(model):
-        async with open_evaluator(asked.device, asked.jobs, cache, gpu_gib=asked.evaluation_gib) as pool:
+        async with open_evaluator(demand, cache) as pool:
             lease = pool.lease if pool.shares else nullcontext
             async with open_policy(model, tokenizer, max_new_tokens=asked.max_new_tokens, lease=lease) as policy:
                 return await rollout_groups(

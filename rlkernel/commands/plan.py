@@ -102,6 +102,8 @@ class Flags:
     """The format of the weights that train; bfloat16 takes 6 bytes per parameter instead of 18."""
     precision: Precision | None = None
     """The precision of float32 products in evaluations: pytorch, strict or tf32."""
+    timing_width: float | None = None
+    """Half of a measured speedup's 95 % interval, relative, at which its trials stop."""
     steps: int | None = None
     """Batches that the run trains on."""
     turns: int | None = None

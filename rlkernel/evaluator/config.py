@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from rlkernel.errors import UsageError
 from rlkernel.evaluator.devices import OF_THE_CARD, profile_of
-from rlkernel.types import Precision
+from rlkernel.types import TIMING_WIDTH, Precision
 
 GIB = 1 << 30
 Untraceable = Literal["refused", "native"]
@@ -65,6 +65,9 @@ class EvaluatorConfig:
     untraceable: Untraceable = "refused"
     """What becomes of a candidate that cannot be traced. `native`: it is run as plain Python in a process of its own, and its
     evaluation says `trust: native`. That is for benchmarks: `check_for_training` refuses it."""
+    timing_width: float = TIMING_WIDTH
+    """Where time is measured: half of a speedup's 95 % interval, relative, at which its trials stop. With a wider one a card
+    judges more candidates per second; the output of every trial is compared all the same."""
 
     def __post_init__(self) -> None:
         if self.profile != OF_THE_CARD:
@@ -72,6 +75,8 @@ class EvaluatorConfig:
         if self.precision not in tuple(Precision):
             raise ValueError(f"unknown precision {self.precision!r}: use one of {', '.join(Precision)}")
         object.__setattr__(self, "precision", Precision(self.precision))
+        if not self.timing_width > 0:
+            raise ValueError(f"timing_width is {self.timing_width}: use a number above 0, such as {TIMING_WIDTH}")
 
 
 def check_for_training(description: Mapping[str, Any]) -> None:

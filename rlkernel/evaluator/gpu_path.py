@@ -59,7 +59,7 @@ class GpuPath:
             kernels, cubins = await self._compile(traced, variant.specs)
         task = Task(
             problem.name, problem.source, brief.modal, config.precision, config.limits.forward_seconds, traced.program,
-            traced.other, kernels, variant.replaced,
+            traced.other, kernels, variant.replaced, config.timing_width,
         )  # fmt: skip
         with clock.stage("run"):
             stay = await self._stays.stay(problem, brief, task, cubins, clock)

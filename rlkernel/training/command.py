@@ -21,7 +21,7 @@ from rlkernel.runs import directory as rundir
 from rlkernel.training import jobs as neighbours
 from rlkernel.training import ranks
 from rlkernel.training.interruption import interruptible
-from rlkernel.training.placement import open_evaluator
+from rlkernel.training.placement import evaluator_of, open_evaluator
 from rlkernel.training.side_by_side.host import portable, train_side_by_side
 from rlkernel.training.threads import in_daemon
 
@@ -46,9 +46,9 @@ async def train_all(
     if waiting:
         await in_daemon(neighbours.check, [run for run, _ in waiting])
     while waiting:
-        wanted = neighbours.evaluator_of(waiting[0][0])
-        async with open_evaluator(wanted[0], wanted[1], cache_dir, *wanted[2:]) as pool:
-            while waiting and neighbours.evaluator_of(waiting[0][0]) == wanted:
+        demand = evaluator_of(waiting[0][0])
+        async with open_evaluator(demand, cache_dir) as pool:
+            while waiting and evaluator_of(waiting[0][0]) == demand:
                 run, directory = waiting.pop(0)
                 done = await loop.train(
                     run, directory, evaluator=pool, checkpoint_every=checkpoint_every, until=until, labels=labels

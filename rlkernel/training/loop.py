@@ -82,7 +82,7 @@ from rlkernel.training.follower import Job
 from rlkernel.training.hooks import StepFacts
 from rlkernel.training.memory import MICRO_TOKENS, SLOTS
 from rlkernel.training.meter import MeteredEvaluator, Meters, per_second
-from rlkernel.training.placement import describe, open_evaluator
+from rlkernel.training.placement import describe, evaluator_of, open_evaluator
 from rlkernel.training.preflight import check_memory, check_problems, plan_here
 from rlkernel.training.sampling import Sampling
 from rlkernel.training.spread import copies, over_processes
@@ -239,7 +239,7 @@ async def train(
         model, tokenizer = await in_daemon(_load, run)
         display = held.enter_context(Display(run, start.step))
         job = Job(run, directory, start.checkpoint, checkpoint_every, micro_tokens)
-        opening = open_evaluator(run.device, run.jobs, cache_dir, run.precision, run.seed, run.evaluation_gib)
+        opening = open_evaluator(evaluator_of(run), cache_dir)
         async with nullcontext(evaluator) if evaluator else opening as judge:
             described = describe(judge)
             check_for_training(described)

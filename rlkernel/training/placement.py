@@ -24,6 +24,7 @@ from typing import Any
 
 import torch
 
+from rlkernel.config import Run
 from rlkernel.errors import UsageError
 from rlkernel.evaluator.cards import gpus
 from rlkernel.evaluator.cards.gpus import Gpu
@@ -32,7 +33,7 @@ from rlkernel.evaluator.pool import Pool, open_pool, runner_memory
 from rlkernel.evaluator.ray.pool import RayPool, open_ray_pool
 from rlkernel.interfaces import CardEvaluator, Evaluator
 from rlkernel.training import ranks
-from rlkernel.types import Precision
+from rlkernel.types import TIMING_WIDTH, Precision
 
 RAY = "ray"
 """The device that means a Ray cluster: the one of RAY_ADDRESS, or the one that this machine is in."""
@@ -188,23 +189,37 @@ async def open_any_pool(
             yield pool
 
 
+@dataclass(frozen=True, slots=True)
+class EvaluatorDemand:
+    """What a run demands of its evaluator: runs of equal demands share one. The fields are those of a `Run`."""
+
+    device: str
+    jobs: int = 0
+    precision: Precision = Precision.PYTORCH
+    seed: int | None = None
+    """See `EvaluatorConfig.seed`; None where times are measured here."""
+    evaluation_gib: int = 0
+    timing_width: float = TIMING_WIDTH
+
+    def config(self) -> EvaluatorConfig:
+        """How such an evaluator judges."""
+        limits = Limits(gpu_memory_bytes=self.evaluation_gib * GIB)
+        return EvaluatorConfig(precision=self.precision, timing_width=self.timing_width, seed=self.seed, limits=limits)
+
+
+def evaluator_of(run: Run) -> EvaluatorDemand:
+    """What a run demands of its evaluator."""
+    seed = None if is_measured(run.device) else run.seed
+    return EvaluatorDemand(run.device, run.jobs, run.precision, seed, run.evaluation_gib, run.timing_width)
+
+
 @asynccontextmanager
-async def open_evaluator(
-    device: str,
-    jobs: int,
-    cache_dir: Path | None,
-    precision: Precision = Precision.PYTORCH,
-    seed: int | None = None,
-    gpu_gib: int = 0,
-) -> AsyncIterator[Pool | RayPool]:
-    """The pool for runs on `device`, whose policy leases the card that they share, if there is one. Says so on standard error,
-    with what makes measured times less trustworthy. seed: see `EvaluatorConfig.seed`. gpu_gib: see `Run.evaluation_gib`. Raises
-    UsageError."""
-    limits = Limits(gpu_memory_bytes=gpu_gib * GIB)
-    config = EvaluatorConfig(precision=precision, seed=seed, limits=limits)
+async def open_evaluator(demand: EvaluatorDemand, cache_dir: Path | None) -> AsyncIterator[Pool | RayPool]:
+    """The pool that runs demand, whose policy leases the card that they share, if there is one. Says so on standard error, with
+    what makes measured times less trustworthy. Raises UsageError."""
     async with AsyncExitStack() as stack:
         try:
-            placement = place(device)
+            placement, jobs, config = place(demand.device), demand.jobs, demand.config()
             opening = open_any_pool(device=placement.device, jobs=jobs, cache_dir=cache_dir, config=config, placement=placement)
             pool = await stack.enter_async_context(opening)
         except ValueError as error:

@@ -16,6 +16,8 @@ def test_an_unknown_profile_names_the_known_ones() -> None:
         EvaluatorConfig(profile="h300")
     with pytest.raises(ValueError, match="unknown precision 'exact': use one of pytorch, strict, tf32"):
         EvaluatorConfig(precision="exact")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"timing_width is 0.0: use a number above 0, such as 0.0125"):
+        EvaluatorConfig(timing_width=0.0)
 
 
 def test_defaults() -> None:

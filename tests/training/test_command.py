@@ -21,9 +21,9 @@ import pytest
 from rlkernel.config import Run
 from rlkernel.errors import GOES_ON, exit_status
 from rlkernel.runs import directory as rundir
-from rlkernel.training import command, loop
+from rlkernel.training import command, loop, placement
 from rlkernel.training import jobs as jobs_module
-from rlkernel.types import Precision
+from rlkernel.training.placement import EvaluatorDemand
 from tests import forked
 from tests.echo import ScriptedEvaluator
 
@@ -37,10 +37,8 @@ class Trainings:
     trained: list[tuple[str, int]] = field(default_factory=list)
 
     @asynccontextmanager
-    async def open_evaluator(
-        self, device: str, jobs: int, cache_dir: Path | None, precision: Precision, seed: int | None, gpu_gib: int
-    ) -> AsyncIterator[ScriptedEvaluator]:
-        self.opened.append((device, jobs, seed))
+    async def open_evaluator(self, demand: EvaluatorDemand, cache_dir: Path | None) -> AsyncIterator[ScriptedEvaluator]:
+        self.opened.append((demand.device, demand.jobs, demand.seed))
         yield ScriptedEvaluator()
 
     async def train(self, run: Run, directory: Path, **options: Any) -> bool:
@@ -68,7 +66,7 @@ def jobs_of(run: Run, directory: Path, *devices: str) -> list[tuple[Run, Path]]:
 def test_neighbours_share_an_evaluator_and_finished_runs_are_skipped(
     run: Run, tmp_path: Path, trainings: Trainings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs_module, "is_measured", lambda device: device == "cuda")
+    monkeypatch.setattr(placement, "is_measured", lambda device: device == "cuda")
     devices = [("cpu", 0, "a"), ("cpu", 0, "b"), ("cpu", 1, "a"), ("cuda", 1, "a"), ("cuda", 2, "a")]
     jobs = [(replace(run, device=device, seed=seed), tmp_path / f"{device}{seed}{name}") for device, seed, name in devices]
     assert command.main(jobs) == 0

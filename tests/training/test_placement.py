@@ -7,9 +7,12 @@ from dataclasses import replace
 import pytest
 import torch
 
+from rlkernel.config import Run
 from rlkernel.evaluator.cards.gpus import Gpu
 from rlkernel.evaluator.config import EvaluatorConfig, Limits
+from rlkernel.training import placement
 from rlkernel.training.placement import RAY, Placement, place, select
+from rlkernel.types import Precision
 
 CARDS = tuple(Gpu(i, f"GPU-{i}", "NVIDIA H200", 140 << 30, "580.1") for i in range(4))
 
@@ -80,6 +83,17 @@ def test_more_processes_than_cards_are_refused(monkeypatch: pytest.MonkeyPatch) 
 def test_with_a_cluster_the_nodes_evaluate() -> None:
     assert select(RAY) == ()
     assert str(place(RAY)) == "the policy is on the CPU, evaluations on the nodes of a Ray cluster"
+
+
+def test_what_a_run_demands_of_its_evaluator(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = replace(run, device="cpu", jobs=3, seed=7, precision=Precision.STRICT, evaluation_gib=4, timing_width=0.05)
+    demand = placement.evaluator_of(one)
+    assert demand == placement.EvaluatorDemand("cpu", 3, Precision.STRICT, 7, 4, 0.05)
+    config = demand.config()
+    assert (config.precision, config.seed, config.timing_width) == (Precision.STRICT, 7, 0.05)
+    assert config.limits.gpu_memory_bytes == 4 * 2**30
+    monkeypatch.setattr(placement, "is_measured", lambda device: True)
+    assert placement.evaluator_of(one).seed is None, "measured verdicts are drawn from fresh secrets"
 
 
 def test_the_users_own_way_to_allocate_stays(monkeypatch: pytest.MonkeyPatch) -> None:

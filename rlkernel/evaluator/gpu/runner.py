@@ -151,7 +151,7 @@ class Runner:
         other = None if task.other is None else Subject(task.other, other_kernels, loaded, seconds)
         session = Session(
             problem, question.known, self.stopwatch, self.fused, subject, other, task.modal, task.precision, seconds,
-            task.live, task.spins,
+            task.timing_width, task.live, task.spins,
         )  # fmt: skip
         self._subjects = [subject] if other is None else [subject, other]
         judged = whole_stay(session)

@@ -86,6 +86,8 @@ class Session:
     precision: Precision
     seconds: float
     """Wall clock that the rounds, or one trial, may take."""
+    timing_width: float
+    """Half of the speedup's 95 % interval, relative, at which trials stop."""
     found: Mapping[int, bool] = field(default_factory=dict)
     """Which functions are live, as far as earlier runners have found it out, see `Task.live`."""
     spins: int = 0
@@ -297,7 +299,9 @@ class Session:
 
     def trials(self) -> tuple[Speedup, float, Match]:
         """(speedup, host time to enqueue a forward, match of all timed outputs). Raises Strayed, Hung, Unmeasured."""
-        trials = Trials(self.problem, self.known, self.stopwatch, self.fused, self.subject, self.precision, self.seconds)
+        trials = Trials(
+            self.problem, self.known, self.stopwatch, self.fused, self.subject, self.precision, self.seconds, self.timing_width
+        )  # fmt: skip
         try:
             return trials.run()
         finally:

@@ -29,7 +29,7 @@ from rlkernel.evaluator.judging.references.reference_calls import call, counts_a
 from rlkernel.evaluator.judging.timing import missing, speedup
 from rlkernel.evaluator.messages.gpu import Known, Speedup
 from rlkernel.evaluator.program.tensors import extent, overlapping
-from rlkernel.types import Closeness, Precision
+from rlkernel.types import TIMING_WIDTH, Closeness, Precision
 
 STRAYED = "a kernel writes to memory that is not the candidate's own"
 FIRST_HOST_US = 200.0
@@ -120,6 +120,8 @@ class Trials:
     precision: Precision
     seconds: float
     """How long one trial may take, in seconds."""
+    timing_width: float = TIMING_WIDTH
+    """Half of the speedup's 95 % interval, relative, at which trials stop."""
     worst: float = 0.0
     """The largest error of a timed output so far."""
     graphs: bool = False
@@ -152,7 +154,7 @@ class Trials:
         self.graphs = self._long() and self._recordable(model, init_seed)
         made = Made()
         match, spin, begun = Match(True), self._first_spin(), time.perf_counter()
-        while match.matches and (count := missing(made.reference_us, made.candidate_us, time.perf_counter() - begun)):
+        while match.matches and (count := self._missing(made, time.perf_counter() - begun)):
             one = self.careful or not self.known.plain or self.graphs or self.close is None
             busy = made.void <= TOLERATED_VOIDS
             batch = [self._trial(model, spin, unless_busy=busy) for _ in range(1 if one else count)]
@@ -170,6 +172,10 @@ class Trials:
             self._still_intact(model, init_seed)
         timed = speedup(made.reference_us or [1.0], made.candidate_us or [1.0])
         return timed, statistics.median(made.host_us or [0.0]), match
+
+    def _missing(self, made: Made, seconds: float) -> int:
+        """How many more trials to make at once, so many seconds after the first began."""
+        return missing(made.reference_us, made.candidate_us, seconds, self.timing_width)
 
     def _first_spin(self) -> float:
         """The spin before any trial was made, by the host's time for a reference that it enqueues without waiting."""

@@ -13,9 +13,8 @@ import statistics
 from collections.abc import Sequence
 
 from rlkernel.evaluator.messages.gpu import Speedup
+from rlkernel.types import TIMING_WIDTH
 
-TARGET = 0.0125
-"""Half width of the speedup's 95 % interval, relative, at which timing stops."""
 MIN_TRIALS = 5
 """Trials that are made in any case that fits `MAX_SECONDS`; nothing that a fast candidate does changes it."""
 MAX_TRIALS = 101
@@ -101,10 +100,12 @@ def speedup(reference_us: Sequence[float], candidate_us: Sequence[float]) -> Spe
     return Speedup(value, value / width, value * width, reference, reference / own, reference * own, candidate, len(candidate_us))
 
 
-def missing(reference_us: Sequence[float], candidate_us: Sequence[float], busy_seconds: float) -> int:
+def missing(
+    reference_us: Sequence[float], candidate_us: Sequence[float], busy_seconds: float, width: float = TIMING_WIDTH
+) -> int:  # fmt: skip
     """How many more trials to make at once; 0 to stop, because the interval is narrow or a limit is reached.
 
-    `busy_seconds`: wall clock since the first trial.
+    busy_seconds: wall clock since the first trial. width: half of the speedup's 95 % interval, relative, that is narrow enough.
     """
     done = len(candidate_us)
     spent = (sum(reference_us) + sum(candidate_us)) / 1e6
@@ -112,7 +113,7 @@ def missing(reference_us: Sequence[float], candidate_us: Sequence[float], busy_s
         return 0 if done >= SLOW_TRIALS and spent >= MAX_SECONDS else MIN_TRIALS - done
     if done >= MAX_TRIALS or spent >= MAX_SECONDS or busy_seconds >= BUSY_SECONDS:
         return 0
-    over = speedup(reference_us, candidate_us).half_width / TARGET
+    over = speedup(reference_us, candidate_us).half_width / width
     if over <= 1.0:
         return 0
     # The interval shrinks with the square root; a little fewer, since the next look costs little and a trial more.

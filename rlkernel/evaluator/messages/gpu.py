@@ -15,7 +15,7 @@ from rlkernel.evaluator.messages.endings import Ending
 from rlkernel.evaluator.messages.judgement import Balance, InputFate, Stress, Tolerance
 from rlkernel.evaluator.program.schema import Program
 from rlkernel.evaluator.wire import Span
-from rlkernel.types import Closeness, Precision
+from rlkernel.types import TIMING_WIDTH, Closeness, Precision
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +169,8 @@ class Task:
     kernels: Tables
     replaced: tuple[str, ...] = ()
     """Attributes that the reference's forward replaces for its next call."""
+    timing_width: float = TIMING_WIDTH
+    """Half of the speedup's 95 % interval, relative, at which trials stop."""
     live: dict[Kernel, bool] = field(default_factory=dict)
     """What runners that were lost have found out: function -> whether its launches are live."""
     losses: int = 0

@@ -12,8 +12,7 @@ import anyio.abc
 
 from rlkernel.evaluator.pool import Pool
 from rlkernel.evaluator.ray.pool import RayPool
-from rlkernel.training.jobs import Wanted
-from rlkernel.training.placement import open_evaluator
+from rlkernel.training.placement import EvaluatorDemand, open_evaluator
 
 
 @dataclass
@@ -30,20 +29,20 @@ class Evaluators:
     """Opens an evaluator for the first run that wants it and closes it after the last. expected: whether a run that has not begun
     wants this evaluator, too."""
 
-    def __init__(self, tasks: anyio.abc.TaskGroup, cache_dir: Path | None, expected: Callable[[Wanted], bool]) -> None:
+    def __init__(self, tasks: anyio.abc.TaskGroup, cache_dir: Path | None, expected: Callable[[EvaluatorDemand], bool]) -> None:
         self._tasks = tasks
         self._cache_dir = cache_dir
         self._expected = expected
-        self._open: dict[Wanted, _Open] = {}
+        self._open: dict[EvaluatorDemand, _Open] = {}
 
     @asynccontextmanager
-    async def use(self, wanted: Wanted) -> AsyncIterator[Pool | RayPool]:
+    async def use(self, demand: EvaluatorDemand) -> AsyncIterator[Pool | RayPool]:
         """The evaluator that a run wants, which others may use meanwhile."""
-        if wanted not in self._open:
-            self._open[wanted] = _Open()
+        if demand not in self._open:
+            self._open[demand] = _Open()
             # Not opened here: the task that opens an evaluator must close it, and this one may end before others that use it.
-            self._tasks.start_soon(self._keep, wanted, self._open[wanted])
-        one = self._open[wanted]
+            self._tasks.start_soon(self._keep, demand, self._open[demand])
+        one = self._open[demand]
         one.users += 1
         try:
             await one.ready.wait()
@@ -51,12 +50,11 @@ class Evaluators:
             yield one.pool
         finally:
             one.users -= 1
-            if not one.users and not self._expected(wanted):
-                del self._open[wanted]
+            if not one.users and not self._expected(demand):
+                del self._open[demand]
                 one.unused.set()
 
-    async def _keep(self, wanted: Wanted, one: _Open) -> None:
-        device, jobs, precision, seed, gib = wanted
-        async with open_evaluator(device, jobs, self._cache_dir, precision, seed, gib) as one.pool:
+    async def _keep(self, demand: EvaluatorDemand, one: _Open) -> None:
+        async with open_evaluator(demand, self._cache_dir) as one.pool:
             one.ready.set()
             await one.unused.wait()

@@ -28,7 +28,7 @@ from rlkernel.evaluator.ray.pool import RayPool
 from rlkernel.interfaces import CardEvaluator
 from rlkernel.runs import directory as rundir
 from rlkernel.training import jobs as neighbours
-from rlkernel.training.placement import SIDE_BY_SIDE
+from rlkernel.training.placement import SIDE_BY_SIDE, EvaluatorDemand, evaluator_of
 from rlkernel.training.side_by_side.channel import (
     GONE,
     Assignment,
@@ -81,9 +81,9 @@ class _Deal:
         judged_by = (pool.config, pool.describe(), pool.shares)
         return Assignment(run, directory, self.checkpoint_every, self.until, dict(self.labels), programs, *judged_by)
 
-    def expects(self, wanted: neighbours.Wanted) -> bool:
+    def expects(self, demand: EvaluatorDemand) -> bool:
         """Whether a run that has not begun wants this evaluator."""
-        return any(neighbours.evaluator_of(run) == wanted for run, _ in self.waiting)
+        return any(evaluator_of(run) == demand for run, _ in self.waiting)
 
 
 async def train_side_by_side(
@@ -122,7 +122,7 @@ async def _train(deal: _Deal, evaluators: Evaluators, count: int, trainers: anyi
     async with _open_trainer(count) as (process, channel):
         while job is not None:
             run, directory = job
-            async with evaluators.use(neighbours.evaluator_of(run)) as pool:
+            async with evaluators.use(evaluator_of(run)) as pool:
                 ended = None
                 try:
                     ended = await _Trainer(channel, pool).train(deal.assignment(run, directory, pool))

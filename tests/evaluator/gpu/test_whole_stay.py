@@ -14,7 +14,7 @@ from rlkernel.evaluator.messages.gpu import Judged, Known
 from rlkernel.evaluator.messages.judgement import InputFate, Stress, Tolerance
 from rlkernel.evaluator.program.schema import Config, Launch, Op, Program
 from rlkernel.evaluator.program.values import DeviceRef, TensorRef
-from rlkernel.types import Closeness, Precision
+from rlkernel.types import TIMING_WIDTH, Closeness, Precision
 from tests.evaluator.gpu.test_stopwatch import Event
 from tests.evaluator.gpu.test_subject import KERNEL, compiled
 
@@ -71,7 +71,8 @@ def stay(room: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Judg
         subject = room.subject.Subject(PROGRAM, {"1": {0: compiled("cubin")}}, {"cubin": launched}, 1.0)
         clock, fused = Clock(room, void), SimpleNamespace(sums=quick_sums)
         session = room.session.Session(
-            room.problem.GpuProblem(SOURCE, "double"), known, clock, fused, subject, None, False, Precision.PYTORCH, 1.0
+            room.problem.GpuProblem(SOURCE, "double"), known, clock, fused, subject, None, False, Precision.PYTORCH, 1.0,
+            TIMING_WIDTH,
         )  # fmt: skip
         return room.runner.whole_stay(session), clock
 

@@ -71,6 +71,8 @@ def test_stop_rule() -> None:
     assert missing(steady * 2, steady * 2, 0.0) == 0
     assert missing(noisy * 4, noisy * 4, 0.0) == MAX_BATCH
     assert missing(noisy * 4, noisy * 4, BUSY_SECONDS) == 0
+    assert missing(noisy * 4, noisy * 4, 0.0, width=1.0) == 0, "wide enough"
+    assert missing(steady, steady, 0.0, width=1.0) == MIN_TRIALS - 3, "however wide"
     assert missing([50.0, 150.0] * (MAX_TRIALS // 2 + 1), [50.0, 150.0] * (MAX_TRIALS // 2 + 1), 0.0) == 0
 
 

@@ -2,9 +2,11 @@
 
     python -m benchmarks.full_size --out FILE [--shape 8b] [--weights bfloat16] [--evaluation-gib 24] [--steps 2]
     accelerate launch --config_file examples/fsdp2.yaml -m benchmarks.full_size --out FILE --weights float32 --evaluator simulated
+    python -m benchmarks.full_size --out FILE --shape 14b --evaluation-gib 16 --arm trloo_mrs_pr_prs --steps 1 --tokens 512
 
 The second command trains with weights in pieces, one process a card, and no card is left that could evaluate. Memory is then
-that of the first process, and limits are those of all cards.
+that of the first process, and limits are those of all cards. The third one takes a step of an arm of the preset `paper`, with its
+methods and settings; sizes are those of the flags, and the prompts are ours.
 
 Weights are random at the published shape, made on the card in their own format. A step is that of a run: 4 prompts x 8 rollouts x
 3 turns x 1,024 tokens are sampled (no token stops), every turn is judged by the pool on the same card, and all weights take one
@@ -44,6 +46,7 @@ from benchmarks.corpus import corpus
 from benchmarks.loop import FromCorpus, Simulated
 from benchmarks.shapes import SHAPES, random_model
 from benchmarks.training import FEEDBACK_TOKENS, PROMPT_TOKENS, make_run
+from experiments import catalogue, paper_scale
 from rlkernel.commands.experiment import lead_or_follow
 from rlkernel.config import Run
 from rlkernel.policy import hf
@@ -163,13 +166,27 @@ def train(given: argparse.Namespace, run: Run, directory: Path) -> dict[str, Any
     return {"steps": steps, "last": steps[-1], "seconds_updates": updates, "cache_bytes": engines[0].cache_bytes}
 
 
-def measure(given: argparse.Namespace) -> tuple[dict[str, Any], MemoryPlan]:
-    """Measure one shape, from no model to its last step."""
+def run_of(given: argparse.Namespace) -> Run:
+    """The run that is measured: TRLOO, or an arm of the preset `paper`, at the sizes of the flags."""
     sizes = (given.prompts, given.rollouts, given.turns, given.tokens, given.steps)
     run = make_run(*sizes, weights=given.weights, evaluation_gib=given.evaluation_gib, device=given.device)
+    if given.arm:
+        kept = ("problems", "environment", "prompts_per_step", "rollouts", "turns", "max_new_tokens", "steps")
+        arm, kept = paper_scale.adapt(arms()[given.arm]), (*kept, "model", "weights", "evaluation_gib", "device")
+        run = replace(arm, **{name: getattr(run, name) for name in kept})
     held_out = Problem("held_out", 1, "validation", "")
     changes: dict[str, Any] = {"validation_every": 10**9, "validation_rollouts": 1, "validation_turns": 1}
-    run = replace(run, problems=(*run.problems, held_out), **changes)
+    return replace(run, problems=(*run.problems, held_out), **changes)
+
+
+def arms() -> dict[str, Run]:
+    """The arms of all experiments by name."""
+    return {name: run for experiment in catalogue.NAMES for name, run in catalogue.load(experiment).arms.items()}
+
+
+def measure(given: argparse.Namespace) -> tuple[dict[str, Any], MemoryPlan]:
+    """Measure one shape, from no model to its last step."""
+    run = run_of(given)
     config = Qwen3Config(**SHAPES[given.shape])
     found = replace(plan_here(run, config), model=given.shape)
     started = time.perf_counter()
@@ -233,7 +250,7 @@ def lead(given: argparse.Namespace) -> int:
     """Measure, write and print. Returns the exit status."""
     result, found = measure(given)
     device = torch.cuda.get_device_name() if DEVICE == "cuda" else "cpu"
-    settings = {name: getattr(given, name) for name in ("shape", "weights", "evaluator", "evaluation_gib", *SIZES)}
+    settings = {name: getattr(given, name) for name in ("shape", "arm", "weights", "evaluator", "evaluation_gib", *SIZES)}
     parts = {part.what: part.bytes / GIB for part in found.parts}
     about = {"device": device, "torch": torch.__version__, **settings, "parts_gib": parts}
     given.out.write_text(json.dumps({**about, **result}, indent=1))
@@ -247,6 +264,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--shape", default="8b", choices=SHAPES)
     parser.add_argument("--weights", default="bfloat16", choices=("float32", "bfloat16"))
+    parser.add_argument("--arm", default="", choices=("", *arms()), metavar="NAME", help="an arm of the preset `paper`")
     parser.add_argument("--evaluator", choices=("real", "simulated"), default="real")
     parser.add_argument("--device", help="of the real evaluator; auto, and cpu where several processes train")
     parser.add_argument("--evaluation-gib", type=int, default=0, help="see Run.evaluation_gib")

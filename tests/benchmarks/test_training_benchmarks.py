@@ -104,6 +104,19 @@ def test_a_whole_step_of_full_training(weights: str, tmp_path: Path, capsys: pyt
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("arm", "turns"), [("trloo_mrs_pr_prs", "2"), ("hrd_0.5_single_turn", "1")])
+def test_a_whole_step_of_an_arm_of_the_papers(arm: str, turns: str, tmp_path: Path) -> None:
+    out = tmp_path / "full.json"
+    sizes = ["--prompts", "2", "--rollouts", "2", "--turns", turns, "--tokens", "8", "--steps", "1"]
+    full_size.main(["--out", str(out), "--shape", "tiny", "--arm", arm, "--evaluator", "simulated", *sizes])
+    result = json.loads(out.read_text())
+    assert (result["arm"], result["weights"], len(result["steps"])) == (arm, "bfloat16", 1)
+    assert result["steps"][-1]["evaluations"] == 2 * 2 * int(turns)
+    parts = sum(result["parts_gib"].values()) - result["parts_gib"]["moments"]  # which the first step has not
+    assert result["predicted_gib"] == pytest.approx(parts + result["cache_gib"])
+
+
+@pytest.mark.slow
 def test_a_whole_step_with_weights_in_pieces(tmp_path: Path) -> None:
     out = tmp_path / "full.json"
     sizes = ["--prompts", "1", "--rollouts", "2", "--turns", "2", "--tokens", "8", "--steps", "2"]

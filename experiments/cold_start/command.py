@@ -4,6 +4,7 @@
     python -m experiments.cold_start --size medium      # 21 million, for the h200 preset: runs/policy
     python -m experiments.cold_start --world h200       # 80 million, all families of envs/world: runs/world_policy
     python -m experiments.cold_start --world cpu        # 1.4 million, two of the families: rlkernel/policy/small_world
+    accelerate launch --multi_gpu --num_processes 4 --main_process_port 0 -m experiments.cold_start --world h200    # four cards
     python -m experiments.cold_start --model Qwen/Qwen3-8B-Base --data hkust-nlp/drkernel-coldstart-8k --out runs/cold_8b
 
 From nothing, `experiments.cold_start.miniature` does it: a scripted teacher writes the conversations. A model that exists is
@@ -60,6 +61,11 @@ def from_nothing(flags: Flags) -> int:
         steps=flags.steps or recipe.steps,
         batch=flags.batch or recipe.batch,
     )
+    ranks.check()
+    if ranks.size() > 1 and flags.limit_seconds is not None:
+        raise UsageError("--limit-seconds is for one process: several would not stop after the same step")
+    if chosen.batch % ranks.size():
+        raise UsageError(f"--batch {chosen.batch}: give a multiple of the {ranks.size()} processes")
     if (world := chosen.world) is not None:
         conversations, extra = flags.conversations or world.conversations, flags.generated or world.extra
         chosen = replace(chosen, world=replace(world, conversations=conversations, extra=extra))

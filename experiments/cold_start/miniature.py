@@ -8,6 +8,9 @@ there is a GPU. `medium` takes seven minutes on an H200 and 16 cores, `small` ni
 A policy of the world is taught by `envs/world`, in conversations of up to eight turns. `h200` has its corpus judged in measured
 time, and `cpu` in modelled time on every machine. Its corpus is one file, `runs/cold_start/corpus_*.jsonl`, with which another
 machine goes on; training goes on from its own checkpoints.
+
+Several processes (`rlkernel.training.ranks`) share the training: the first makes the rows, sends them to the others, and goes on
+alone when all have trained.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ import random
 import shutil
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import astuple
+from dataclasses import astuple, dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -52,6 +55,7 @@ from rlkernel.policy.small import CONTEXT, VOCABULARY, build_model, build_tokeni
 from rlkernel.runs import checkpoints
 from rlkernel.runs.directory import provenance
 from rlkernel.runs.durable import replace_text
+from rlkernel.training import ranks
 from rlkernel.types import Evaluation, Group, Problem, Status
 
 RUNS = Path("runs/cold_start")
@@ -154,27 +158,49 @@ def further_rows(tokenizer: Any, corpus: Sequence[Conversation], recipe: Recipe)
     return found + [row(tokenizer, copy, recipe.context) for copy in others]
 
 
-def train(model: Any, tokenizer: Any, rows: list[dict[str, list[int]]], recipe: Recipe, until: float) -> bool:
-    """Supervised training in place. A checkpoint of the same recipe on the same rows is taken up again. Returns False where the
-    monotonic clock passed `until` first."""
-    identity = hashlib.sha256(repr((rows, astuple(recipe))).encode()).hexdigest()[:12]
+@dataclass(frozen=True)
+class Lesson:
+    """What is taught: the tokenizer, and rows of its tokens with their labels."""
+
+    tokenizer: Any
+    rows: list[dict[str, list[int]]]
+
+
+def lesson(corpus: Sequence[Conversation], recipe: Recipe) -> Lesson:
+    """The tokenizer and the rows of conversations that are taught, and of what is taught beside them."""
+    tokenizer = tokenizer_for(corpus, recipe.vocabulary, recipe.context)
+    rows = [row(tokenizer, conversation, recipe.context) for conversation in corpus]
+    more = further_rows(tokenizer, corpus, recipe)
+    print(f"{len(rows)} conversations of {_tokens_of(rows)} tokens, {len(more)} rows beside them", flush=True)
+    return Lesson(tokenizer, rows + more)
+
+
+def _tokens_of(rows: Sequence[dict[str, list[int]]]) -> int:
+    return sum(len(one["input_ids"]) for one in rows)
+
+
+def train(model: Any, told: Lesson, recipe: Recipe, until: float) -> bool:
+    """Supervised training in place, which all processes share. A checkpoint of the same recipe on the same rows is taken up
+    again. Returns False where the monotonic clock passed `until` first."""
+    identity = hashlib.sha256(repr((told.rows, astuple(recipe))).encode()).hexdigest()[:12]
     directory = RUNS / f"sft-{identity}"
-    step, checkpoint, told = checkpoints.newest(directory / "checkpoints")
-    print(*told, f"training: {step} of {recipe.steps} steps are done, in {directory}", sep="\n", flush=True)
+    step, checkpoint, passed = checkpoints.newest(directory / "checkpoints")
+    if ranks.rank() == 0:
+        print(*passed, f"training: {step} of {recipe.steps} steps are done, in {directory}", sep="\n", flush=True)
     if checkpoint is not None and step >= recipe.steps:
         model.load_state_dict(type(model).from_pretrained(checkpoint).state_dict())
         return True
     taken = supervise(
         model,
-        tokenizer,
-        Dataset.from_list(rows),
+        told.tokenizer,
+        Dataset.from_list(told.rows),
         directory,
         checkpoint=checkpoint,
         until=until,
-        callbacks=[Teller()],
+        callbacks=[] if ranks.rank() else [Teller()],
         optimizers=(MuonAndAdamW(model, muon=recipe.muon, adamw=recipe.adamw), None),
         max_steps=recipe.steps,
-        per_device_train_batch_size=recipe.batch,
+        per_device_train_batch_size=recipe.batch // ranks.size(),
         warmup_steps=40,
         train_sampling_strategy="group_by_length",
         gradient_checkpointing=False,
@@ -218,30 +244,42 @@ def manifest_of(recipe: Recipe, corpus: Sequence[Conversation], tokens: int) -> 
 async def make(recipe: Recipe, out: Path, until: float = math.inf, *, judge_anew: bool = False) -> bool:
     """Carry out the whole recipe. The table describes the weights as they were written, and stands beside them in behaviour.json;
     manifest.json says how they were made. Returns False where the monotonic clock passed `until` before the weights were trained:
-    the same call goes on."""
-    corpus = await make_corpus(recipe, until, judge_anew=judge_anew)
-    if corpus is None:
+    the same call goes on. Of several processes, all but the first return when the weights are trained."""
+    first = ranks.rank() == 0
+    whole = await make_corpus(recipe, until, judge_anew=judge_anew) if first else None
+    corpus = None if whole is None else taught(_described(whole), recipe.taught, recipe.seed)
+    told = ranks.shared(None if corpus is None else lesson(corpus, recipe))
+    if told is None:
         return False
+    sizes = {"width": recipe.width, "layers": recipe.layers, "heads": recipe.heads, "feed_forward": recipe.feed_forward}
+    model = build_model(told.tokenizer, seed=recipe.seed, **sizes)
+    if first:
+        print(f"a model of {sum(p.numel() for p in model.parameters())} parameters", flush=True)
+    if not train(model, told, recipe, until):
+        return False
+    ranks.part()
+    if corpus is not None:
+        await _write(model, told, corpus, recipe, out)
+    return True
+
+
+def _described(corpus: tuple[Conversation, ...]) -> tuple[Conversation, ...]:
+    """The same corpus, of which two lines say what is in it."""
     verdicts = Counter(str(exchange.evaluation.status) for c in corpus for exchange in c.exchanges)
     print("corpus:", ", ".join(f"{status} {count}" for status, count in verdicts.most_common()), flush=True)
     print(f"lazy answers that follow a lazy one: {repetition(corpus):.0%}", flush=True)
-    corpus = taught(corpus, recipe.taught, recipe.seed)
-    tokenizer = tokenizer_for(corpus, recipe.vocabulary, recipe.context)
-    rows = [row(tokenizer, conversation, recipe.context) for conversation in corpus]
-    more = further_rows(tokenizer, corpus, recipe)
-    sizes = {"width": recipe.width, "layers": recipe.layers, "heads": recipe.heads, "feed_forward": recipe.feed_forward}
-    model = build_model(tokenizer, seed=recipe.seed, **sizes)
-    tokens, size = sum(len(r["input_ids"]) for r in rows), sum(p.numel() for p in model.parameters())
-    print(f"{len(rows)} conversations of {tokens} tokens, {len(more)} rows beside them; {size} parameters", flush=True)
-    if not train(model, tokenizer, rows + more, recipe, until):
-        return False
+    return corpus
+
+
+async def _write(model: Any, told: Lesson, corpus: Sequence[Conversation], recipe: Recipe, out: Path) -> None:
+    """Write the weights, the table of what they do, and how they were made, all or nothing."""
     draft = out.with_name(f"{out.name}.draft")
     shutil.rmtree(draft, ignore_errors=True)
-    save_small(model, tokenizer, draft)
+    save_small(model, told.tokenizer, draft)
     groups = await measure(*load_small(draft), recipe)
     write_behaviour(groups, draft)
+    tokens = _tokens_of(told.rows[: len(corpus)])
     replace_text(draft / "manifest.json", json.dumps(manifest_of(recipe, corpus, tokens), indent=1) + "\n")
     shutil.rmtree(out, ignore_errors=True)
     draft.rename(out)  # so that what is there is whole
     print(f"wrote {out}", flush=True)
-    return True

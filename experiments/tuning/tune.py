@@ -93,10 +93,7 @@ def tune(tuning: Tuning, tokens: Tokens, places: Places) -> None:
     with ExitStack() as held:
         if first:
             held.enter_context(rundir.owned(places.directory))
-            start = _begin(tuning, places)
-            ranks.send(start)
-        else:
-            start = ranks.receive()
+        start = ranks.shared(_begin(tuning, places) if first else None)
         if start.finished:
             print(f"{places.out} is finished already: {places.directory} has its steps", file=sys.stderr)
             return

@@ -77,6 +77,14 @@ def receive() -> Any:
     return found[0]
 
 
+def shared(message: Any) -> Any:
+    """What rank 0 gives, in every process; what the others give is nothing. Raises Lost."""
+    if rank():
+        return receive()
+    send(message)
+    return message
+
+
 def gather(value: Any) -> list[Any]:
     """What every process gives, in their order; an empty list for all but rank 0. Raises Lost."""
     if size() == 1:
@@ -116,6 +124,16 @@ def leave() -> None:
         meet()
         dist.destroy_process_group()
         _messages.cache_clear()
+
+
+def part() -> None:
+    """End the group for good: the first process goes on as one that was started alone, and the others are to end."""
+    if size() > 1:
+        first = rank() == 0
+        leave()
+        if first:
+            for name in ("WORLD_SIZE", "RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE"):
+                os.environ.pop(name, None)
 
 
 @contextmanager

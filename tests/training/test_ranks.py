@@ -15,6 +15,8 @@ def test_one_process_is_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
     assert (ranks.size(), ranks.rank(), ranks.local_size(), ranks.local_rank()) == (1, 0, 1, 0)
     ranks.send("nobody hears it")
+    assert ranks.shared("its own") == "its own"
+    ranks.part()
     ranks.meet()
     ranks.leave()
     assert ranks.total(torch.tensor([1.0, 2.0])).tolist() == [1.0, 2.0]

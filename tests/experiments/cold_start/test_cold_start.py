@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +23,7 @@ from rlkernel.errors import GOES_ON
 from rlkernel.policy.small import build_model, build_tokenizer, load_small
 from rlkernel.types import Evaluation, Group, Problem, Status
 
+ROOT = Path(__file__).parents[3]
 TINY = replace(rehearsal(WORLD_RECIPES["cpu"][0]), steps=3)
 
 
@@ -34,7 +38,7 @@ def test_training_that_was_stopped_goes_on_to_the_same_weights(tmp_path: Path, m
         done = []
         for limit in until:
             model = build_model(tokenizer, width=16, layers=1, heads=2, feed_forward=16)
-            done.append(miniature.train(model, tokenizer, rows, TINY, limit))
+            done.append(miniature.train(model, miniature.Lesson(tokenizer, rows), TINY, limit))
         return done, model.get_input_embeddings().weight.detach()
 
     far = float("inf")
@@ -96,3 +100,25 @@ def test_the_smallest_recipe_goes_all_the_way_in_chunks(
     made = json.loads((out / "manifest.json").read_text())
     assert made["recipe"]["world"]["families"] == ["chain", "row"] and made["corpus"]["conversations"] == 3  # 1 extra, 1 of each
     assert sum(made["corpus"]["verdicts"].values()) == made["corpus"]["answers"] and made["corpus"]["timing"] == "modelled"
+
+
+@pytest.mark.slow
+def test_several_processes_make_one_policy(tmp_path: Path) -> None:
+    launch = ("accelerate.commands.launch", "--multi_gpu", "--num_processes", "2", "--main_process_port", "0")
+    command = [sys.executable, "-m", *launch, "-m", "experiments.cold_start", "--world", "cpu", "--dry-run"]
+    done = subprocess.run(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    out = tmp_path / "runs" / "cold_start" / "dry_run"
+    model, _ = load_small(out)
+    assert model.config.hidden_size == 48
+    assert json.loads((out / "behaviour.json").read_text())["metrics"]["evaluations"] == 3
+    said = done.stdout.splitlines()
+    assert [sum(line.startswith(words) for line in said) for words in ("training: 0 of", "a model of", "wrote ")] == [1, 1, 1]
+
+
+def test_several_processes_stop_together(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "3")
+    assert command.main(["--world", "cpu", "--limit-seconds", "9"]) == 2
+    assert "--limit-seconds is for one process: several would not stop after the same step" in capsys.readouterr().err
+    assert command.main(["--world", "cpu", "--batch", "8"]) == 2
+    assert "--batch 8: give a multiple of the 3 processes" in capsys.readouterr().err

@@ -28,7 +28,7 @@ from rlkernel.evaluator.config import GIB, EvaluatorConfig
 from rlkernel.interfaces import CardEvaluator
 from rlkernel.runs import directory as rundir
 from rlkernel.training import command, loop, preflight
-from rlkernel.training.placement import CONTEXT_BYTES, SIDE_BY_SIDE, Placement
+from rlkernel.training.placement import CONTEXT_BYTES, SIDE_BY_SIDE, EvaluatorDemand, Placement
 from rlkernel.training.preflight import machine_bytes, shared_card
 from rlkernel.training.side_by_side import evaluators as evaluators_module
 from rlkernel.training.side_by_side import host
@@ -37,7 +37,7 @@ from rlkernel.training.side_by_side.evaluators import Evaluators
 from rlkernel.training.side_by_side.far_evaluator import FarEvaluator
 from rlkernel.training.side_by_side.host import _Deal, _Trainer, portable
 from rlkernel.training.trainer import KernelGRPOTrainer
-from rlkernel.types import Evaluation, Precision, Problem, Status
+from rlkernel.types import Evaluation, Problem, Status
 from tests.echo import ScriptedEvaluator
 from tests.training.mute import Mute, mute_jobs
 
@@ -184,18 +184,18 @@ def test_an_evaluator_stays_open_while_a_run_uses_or_awaits_it(monkeypatch: pyte
     said: list[str] = []
 
     @asynccontextmanager
-    async def opening(device: str, jobs: int, cache_dir: Path | None, *rest: Any) -> AsyncIterator[Card]:
-        said.append(f"open {device}")
+    async def opening(demand: EvaluatorDemand, cache_dir: Path | None) -> AsyncIterator[Card]:
+        said.append(f"open {demand.device}")
         yield Card()
-        said.append(f"close {device}")
+        said.append(f"close {demand.device}")
 
     monkeypatch.setattr(evaluators_module, "open_evaluator", opening)
-    one, other = (("a", 1, Precision.PYTORCH, 0, 0), ("b", 1, Precision.PYTORCH, 0, 0))
+    one, other = EvaluatorDemand("a"), EvaluatorDemand("b")
     expected = {one}
 
     async def main() -> None:
         async with anyio.create_task_group() as tasks:
-            evaluators = Evaluators(tasks, None, lambda wanted: wanted in expected)
+            evaluators = Evaluators(tasks, None, lambda demand: demand in expected)
             async with evaluators.use(one) as first, evaluators.use(other) as second, evaluators.use(one) as third:
                 assert first is third and first is not second
             await anyio.wait_all_tasks_blocked()

@@ -95,10 +95,10 @@ class Machine(Arithmetic):
         self.draw_from(key_of(None))
 
     def draw_from(self, key: str) -> None:
-        """From now on, take from this key what the language leaves undefined, and which programs of a grid are followed."""
+        """From now on, take from this key what the language leaves undefined, and which programs and turns are followed."""
         self._undefined_values = np.random.default_rng(draws(key, "undefined").getrandbits(128))
         self.order = draws(key, "order").getrandbits(64)
-        self.programs = draws(key, "programs")
+        self.programs, self.drawn_turns = draws(key, "programs"), draws(key, "turns of loops")
         self._key = key
         self.begin_round(0)
 

@@ -52,11 +52,11 @@ class Machine(Arithmetic):
     accesses = 0
     """Reads of memory, while launches are priced."""
     wrote = tried = False
+    """Whether a program has written, and whether it has come to a store at all, while launches are priced."""
     left_out = False
     """Whether a mask of this launch has left elements out."""
     undecided = False
     """Whether memory decided a branch of this launch, so that what was followed may never run."""
-    """Whether a program has written, and whether it has come to a store at all, while launches are priced."""
     shortens = False
     """Whether long loops are shortened, while launches are priced."""
     last_turn = False

@@ -139,18 +139,7 @@ class Construction:
         moved = None if changed else exact_outputs(self.exact_model, nudged(inputs, places.edges), forward_seed)
         cores: Sequence[Cores | None] = rounded or [None] * len(whole)
         of_outputs, of_state_after = cores[: len(found)], cores[len(found) :]
-        gaps = self.balance is None  # an argument that is also added without a product leaves tiny values beside usual ones
-        sides = list(exact) if not moved else self._sides(found, exact, moved, inputs, places.edges, forward_seed)
-        errors = [own_error(f, e, m, c, gaps=gaps) for f, e, m, c in zip(found, exact, sides, of_outputs, strict=True)]
-        beside = {
-            i: (e, more_exact(f.dtype, error, self.precision))
-            for i, (f, e, error) in enumerate(zip(found, exact, errors, strict=True))
-            if e.shape == f.shape and not error.steady and bool(torch.isfinite(valued(e)).all())
-        }
-        for i, (f, e, c) in enumerate(zip(found, exact, of_outputs, strict=True)):
-            if e.shape != f.shape or not errors[i].steady:  # the reference is its own measure
-                again = own_error(f, f, f if moved is None else moved[i], c, gaps=gaps)
-                exact[i], errors[i] = f, replace(again, noise=errors[i].noise)
+        errors, beside = self._measured(found, exact, moved, of_outputs, inputs, places.edges, forward_seed)
         rows = zip([*changed.values(), *written], whole[len(found) :], of_state_after, strict=True)
         errors += [own_error(t, e, None, c) for t, e, c in rows]
         once_more = partial(moved_call, self.model, before_call, inputs, forward_seed, tuple(changed))
@@ -219,6 +208,26 @@ class Construction:
                     partly[output.dtype] = exact_outputs(self.exact_model, some, forward_seed) or exact
                 sides[place] = partly[output.dtype][place]
         return sides
+
+    def _measured(
+        self, found: Sequence[torch.Tensor], exact: list[torch.Tensor], moved: Sequence[torch.Tensor] | None,
+        cores: Sequence[Cores | None], inputs: list[Any], edges: Sequence[Edge], forward_seed: int,
+    ) -> tuple[list[OwnError], dict[int, tuple[torch.Tensor, Tolerance]]]:  # fmt: skip
+        """The reference's own error of each output, and by their places those whose numbers in float64 may be meant, with what is
+        allowed beside them. `exact` becomes the reference itself where that is its own measure."""
+        gaps = self.balance is None  # an argument that is also added without a product leaves tiny values beside usual ones
+        sides = list(exact) if not moved else self._sides(found, exact, moved, inputs, edges, forward_seed)
+        errors = [own_error(f, e, m, c, gaps=gaps) for f, e, m, c in zip(found, exact, sides, cores, strict=True)]
+        beside = {
+            i: (e, more_exact(f.dtype, error, self.precision))
+            for i, (f, e, error) in enumerate(zip(found, exact, errors, strict=True))
+            if e.shape == f.shape and not error.steady and bool(torch.isfinite(valued(e)).all())
+        }
+        for i, (f, e, c) in enumerate(zip(found, exact, cores, strict=True)):
+            if e.shape != f.shape or not errors[i].steady:  # the reference is its own measure
+                again = own_error(f, f, f if moved is None else moved[i], c, gaps=gaps)
+                exact[i], errors[i] = f, replace(again, noise=errors[i].noise)
+        return errors, beside
 
     def _exactly(
         self, names: Sequence[str], found: list[torch.Tensor], inputs: list[Any], forward_seed: int, several: bool

@@ -284,12 +284,16 @@ def _spans(tree: ast.Module, known: Counterparts, kept: frozenset[str]) -> Itera
 
 
 def _value_of(node: ast.expr) -> Any:
-    """The value of a constant, of arithmetic on small whole numbers, or of a product or quotient of numbers; None of the rest.
+    """The value of a constant, of arithmetic on small whole numbers, or of a product or quotient of numbers; None of the rest, such
+    as a whole number that no float is.
 
     >>> [_value_of(ast.parse(text, mode="eval").body) for text in ("1 << 14", "0.25 / 2", "0.25 / n", "1e200 * 1e200", "1 / 0")]
     [16384, 0.125, None, inf, None]
+    >>> _value_of(ast.Constant(10**400))
     """
     value = literal(node)
+    if type(value) is int and abs(value) > LARGEST:
+        return None
     if value is not None or not isinstance(node, ast.BinOp) or not isinstance(node.op, (ast.Mult, ast.Div)):
         return value
     left, right = literal(node.left), literal(node.right)

@@ -145,6 +145,7 @@ def test_a_number_that_may_be_made_of_several_sizes_is_as_it_is() -> None:
         ("s * 8", {}),
         ("(0.25 / 2) / s", {"_OWN_SIZE_MADE_0_125": 0.125}),
         (f"s * ({10**400} * 0.5)", {}),
+        (f"s / {10**400}", {}),
     ],
 )
 def test_what_is_made_of_a_size_may_be_a_quotient_or_a_divisor(text: str, found: dict[str, float]) -> None:

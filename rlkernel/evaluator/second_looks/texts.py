@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from rlkernel.evaluator.judging.sizes.own_sizes import FORMS
+from rlkernel.evaluator.judging.sizes.counterparts import FORMS
 from rlkernel.evaluator.judging.sizes.resizing import numbers_of
 from rlkernel.reference_text import literal, of_kernel, replace_spans, shrink, small_constants
 from rlkernel.types import Problem
@@ -60,7 +60,7 @@ def repeated_sizes(problem: Problem, code: str) -> frozenset[int]:
 def has_small_sizes(problem: Problem, code: str, known: Mapping[int, Sequence[int]]) -> bool:
     """Whether a text has a number that is a size, or a product of sizes, where results are compared and not at full shape, as in
     `row * 96` beside rows of 96. Who is right there may be right nowhere else. known: the counterparts of the full shape's
-    numbers (`judging.sizes.own_sizes`)."""
+    numbers (`judging.sizes.counterparts`)."""
     constants = small_constants(problem.source, name=problem.name).values()
     pairs = [pair for full, small in constants for pair in zip(numbers_of(full), numbers_of(small), strict=False)]
     pairs += [(full, small) for full, smaller in known.items() for small in smaller]

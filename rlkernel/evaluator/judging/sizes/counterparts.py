@@ -112,14 +112,17 @@ class Made:
         sizes = [size for size in known if size >= LEAST_MADE]
         self._all = sorted((form(size), size, number) for size in sizes for number, form in enumerate(FORMS))
 
-    def of(self, value: float) -> tuple[float, ...]:
+    def of(self, value: float, *, divides: bool = False) -> tuple[float, ...]:
         """What may stand at smaller sizes for a number that is made of a size, in the order of these; nothing where it may be
-        made of several, or is a size itself.
+        made of several, or is a size itself. divides: whether something is divided by it, as scores of 64 channels are by 8, also
+        where there are 8 heads.
 
         >>> Made({64: (16,)}).of(0.125), Made({1024: (64,), 32: (8,)}).of(0.03125), Made({64: (16,)}).of(0.126)
         ((0.25,), (), ())
+        >>> Made({64: (16,), 8: (8,)}).of(8.0), Made({64: (16,), 8: (8,)}).of(8.0, divides=True)
+        ((), (4.0,))
         """
-        if value in self._known:
+        if value in self._known and not divides:
             return ()
         first = bisect_left(self._all, (value * (1 - ALIKE),))
         found = [one for one in self._all[first : first + 2] if one[0] <= value * (1 + ALIKE)]

@@ -13,7 +13,8 @@ A part of a size is a number of its own where blocks are not meant: in a launch'
 a kernel holds places against (`o < 1024`, `range(0, 1024, 64)`). It keeps its ratio to the size; where it is a part of several,
 it is the smallest or the largest it may be.
 
-So is a number that is made of a size, such as 0.088388 for the root of 128 channels.
+So is a number that is made of a size, such as 0.088388 for the root of 128 channels. Where it is also an axis, as 8 is of 64
+channels beside 8 heads, it is taken for both by turns.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ class OwnSizes:
     least: bool
     """Whether a number that stands for several things is the smallest of them, or as it is."""
     made: bool = True
-    """Whether a number that may be made of a size is, as 0.01 of 100 rows; a slope of 0.01 stays as it is."""
+    """Whether a number that may be made of a size is, as 0.01 of 100 rows. Else a slope of 0.01 stays as it is, and a divisor of 8
+    is 8 heads."""
 
     def at(self, known: Counterparts) -> dict[str, list[int | float]]:
         """`[full value, small value]` of each that is another one at smaller sizes.
@@ -59,7 +61,7 @@ class OwnSizes:
         for name, value in self.numbers.items():
             smaller: tuple[float, ...]
             if name.startswith(MADE):
-                smaller = made.of(value) if self.made else ()
+                smaller = made.of(value, divides=True) if self.made else known.get(int(value), ()) if value % 1 == 0 else ()
             elif name.startswith(PART):
                 smaller = parts(int(value), known)[:: 1 if self.least else -1][:1]
             else:
@@ -126,26 +128,26 @@ def _spans(tree: ast.Module, known: Counterparts, kept: frozenset[str]) -> Itera
     """The numbers of a text that get a name, and their names."""
     grids, made = {id(one) for one in _numbers_of_grids(tree)}, Made(known)
 
-    def named_as(node: ast.expr, value: float, inside: bool, bound: bool) -> str | None:
+    def named_as(node: ast.expr, value: float, inside: bool, bound: bool, divides: bool) -> str | None:
         end = "K" if inside else ""
+        if type(value) is float and made.of(value, divides=divides):
+            return f"{MADE}{value!r}{end}".replace(".", "_").replace("-", "_").replace("+", "_")
         if value in known:
             return f"{PREFIX}{value!r}{end}".replace(".", "_").replace("+", "")
-        if type(value) is float:
-            name = f"{MADE}{value!r}{end}".replace(".", "_").replace("-", "_").replace("+", "_")
-            return name if made.of(value) else None
         part = type(value) is int and ((bound and value >= LEAST_BOUND) or (id(node) in grids and value > 1))
         return f"{PART}{value!r}{end}" if part and parts(int(value), known) else None
 
-    def below(node: ast.AST, inside: bool, bound: bool = False, divisor: bool = False) -> Iterator[Found]:
+    def below(node: ast.AST, inside: bool, bound: bool = False, divides: bool = False) -> Iterator[Found]:
         if isinstance(node, (ast.Constant, ast.BinOp)):
             value: Any = _value_of(node)
-            if divisor and type(value) is int and value not in known and made.of(float(value)):  # the 8 of 64 channels
+            if divides and type(value) is int and made.of(float(value), divides=True):  # the 8 of 64 channels
                 value = float(value)
             if value is not None and isinstance(node, ast.BinOp):  # which is small then
-                operands = {one.value for one in ast.walk(node) if isinstance(one, ast.Constant)}
-                value = value if known.keys().isdisjoint(operands) else None
+                operands = known.keys() & {one.value for one in ast.walk(node) if isinstance(one, ast.Constant)}
+                quotient = isinstance(node.op, ast.Div) and made.of(value)  # 1 / 8 of 64 channels, where 8 heads stay 8
+                value = value if not operands or (quotient and all(known[one] == (one,) for one in operands)) else None
             number = isinstance(value, (int, float)) and not isinstance(value, bool)
-            name = named_as(node, value, inside, bound) if number else None
+            name = named_as(node, value, inside, bound, divides) if number else None
             if name is not None:
                 yield node, name, value
             if name is not None or isinstance(node, ast.Constant):
@@ -161,8 +163,8 @@ def _spans(tree: ast.Module, known: Counterparts, kept: frozenset[str]) -> Itera
         bounds = {id(one) for one in _bounds(node)} if inside else set()
         for child in ast.iter_child_nodes(node):
             if not (isinstance(node, ast.AnnAssign) and child is node.annotation) and not isinstance(child, ast.arg):
-                divisor = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and child is node.right
-                yield from below(child, inside, id(child) in bounds, divisor)
+                divides = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and child is node.right
+                yield from below(child, inside, id(child) in bounds, divides)
 
     yield from below(tree, False)
 

@@ -132,3 +132,24 @@ def test_a_number_that_may_be_made_of_a_size_may_be_another_one() -> None:
     numbers = named(code, known)[1]
     assert OwnSizes(numbers, least=True).at(known) == {"_OWN_SIZE_100": [100, 25], "_OWN_SIZE_MADE_0_01": [0.01, 0.04]}
     assert OwnSizes(numbers, least=True, made=False).at(known) == {"_OWN_SIZE_100": [100, 25]}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("s / 8", {"_OWN_SIZE_MADE_8_0": 8.0}),
+        ("s / 8.0", {"_OWN_SIZE_MADE_8_0": 8.0}),
+        ("s * (1.0 / 8.0)", {"_OWN_SIZE_MADE_0_125": 0.125}),
+        ("s * 8", {"_OWN_SIZE_8": 8}),
+        ("s * (1 / 64)", {"_OWN_SIZE_64": 64}),
+        ("s / 64", {"_OWN_SIZE_64": 64}),
+    ],
+)
+def test_what_divides_may_be_made_of_channels_where_as_many_heads_are(text: str, found: dict[str, float]) -> None:
+    """8 is the root of 64 channels, and there are 8 heads: whether it is meant so or so, one way to look at the text is right."""
+    known = {64: (16,), 8: (8,)}
+    assert named(f"import torch\ny = {text}\n", known)[1] == found
+    if "_OWN_SIZE_MADE_8_0" in found:
+        fewer = {64: (16,), 8: (2,)}
+        assert OwnSizes(found, least=True).at(fewer) == {"_OWN_SIZE_MADE_8_0": [8.0, 4.0]}
+        assert OwnSizes(found, least=True, made=False).at(fewer) == {"_OWN_SIZE_MADE_8_0": [8.0, 2.0]}

@@ -47,8 +47,8 @@ class OwnSizes:
     least: bool
     """Whether a number that stands for several things is the smallest of them, or as it is."""
     made: bool = True
-    """Whether a number that may be made of a size is, as 0.01 of 100 rows. Else a slope of 0.01 stays as it is, and 8 as a divisor
-    are heads."""
+    """Whether a number that may be made of a size is, as 0.01 of 100 rows. Else a slope of 0.01 stays as it is, and a divisor 8
+    is heads."""
 
     def at(self, known: Counterparts) -> dict[str, list[int | float]]:
         """`[full value, small value]` of each that is another one at smaller sizes.

@@ -17,7 +17,7 @@ from rlkernel.evaluator.messages.oracle import Lighter, Longer
 from rlkernel.evaluator.pool import Pool
 from rlkernel.evaluator.second_looks.deciding import SecondLooks
 from rlkernel.evaluator.second_looks.looking import out_of_time
-from rlkernel.evaluator.second_looks.texts import repeated_sizes, without_asserts
+from rlkernel.evaluator.second_looks.texts import has_small_sizes, repeated_sizes, without_asserts
 from rlkernel.evaluator.stages import Clock, Ended
 from rlkernel.types import Evaluation, Problem, Status
 
@@ -361,6 +361,24 @@ def test_sizes_that_a_text_repeats(code: str, repeated: set[int]) -> None:
     assert repeated_sizes(PROBLEM, code) == repeated
 
 
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("x + row * 96", True),
+        ("x + row * (90 + 6)", True),
+        ("x + 16 * 96", True),  # all elements
+        ("COLS = 8192", False),
+        ("grid = (4096, 33554432)", False),
+        ("x * 96.5 + 4", False),
+        ("# 96 columns", False),
+        ("not Python (", False),
+    ],
+)
+def test_sizes_of_the_first_look_that_a_text_has(code: str, found: bool) -> None:
+    """16 rows of 96 for 4096 of 8192; a tile of 4 says nothing."""
+    assert has_small_sizes(PROBLEM, code, {4096: (16,), 8192: (96,), 33554432: (1536,), 4: (4,)}) is found
+
+
 VARIED = (Longer("both", {"ROWS": 8, "COLS": 48}, None), Longer("wider", {"ROWS": 16, "COLS": 192}, None),
           Longer("more", {"ROWS": 32, "COLS": 96}, None))  # fmt: skip
 OWN = "assert x.shape == (4096, 8192)\n"
@@ -399,15 +417,23 @@ async def test_who_is_excused_at_smaller_sizes_must_be_right_at_other_values_of_
         ({"both": judged()}, False),
         ({"both": judged(Status.INCORRECT), "wider": judged(Status.INCORRECT)}, True),
         ({"both": judged(Status.INCORRECT), "wider": judged(), "more": judged()}, False),
-        ({"both": TooLong(), "wider": RACE, "more": TooLong()}, False),  # which says nothing of who needs no excuse
+        ({"both": TooLong(), "wider": judged(Status.INCORRECT), "more": TooLong()}, False),  # one look is too few
+        ({"both": RACE, "wider": RACE, "more": TooLong()}, False),  # sizes are smaller in the first
+        ({"both": judged(Status.INCORRECT), "wider": RACE}, True),
     ],
 )
-async def test_who_is_right_by_a_count_must_be_right_at_another_one(says: dict[str, Judged | Exception], wrong: bool) -> None:
+@pytest.mark.parametrize(("counts", "code"), [(True, ""), (False, "row * 96")])
+async def test_who_may_be_right_by_chance_must_be_right_at_other_sizes(
+    says: dict[str, Judged | Exception], wrong: bool, counts: bool, code: str
+) -> None:
+    """The reference divides by a count, or the text has the number of columns at the first sizes."""
     judge = Judge(**says)
-    found = await after(judge, judged(), varied=VARIED, counts=True)
+    found = await after(judge, judged(), code, varied=VARIED, counts=counts)
     assert judge.asked == [*says]
     if wrong:
-        assert (found.status, found.sizes) == (Status.INCORRECT, {"ROWS": 16, "COLS": 192})
+        last = says["wider"]
+        status = last.status if isinstance(last, Ended) else Status.INCORRECT
+        assert (found.status, found.sizes) == (status, {"ROWS": 16, "COLS": 192})
     else:
         assert found is None
 

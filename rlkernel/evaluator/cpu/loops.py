@@ -8,18 +8,21 @@ it is.
 
 Example: a product over 524,288 in steps of 32 is two turns in place of 16,384. Shortened are `for` loops over a `range`, and
 `while` loops that count: `while k < K:` with `k += BLOCK` in it, where neither `K` nor `BLOCK` changes. The turn that stands for
-others of a `for` loop has the last one's number, so that its masks tell whether the last block is a whole one.
+others of a `for` loop has the last one's number, so that its masks tell whether the last block is a whole one; where it is not,
+turns between say what the others store (`between`).
 """
 
 from __future__ import annotations
 
 import ast
 import copy
+import random
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import triton.language as tl
 
+from rlkernel.evaluator.cpu.between import Between
 from rlkernel.evaluator.cpu.extents import AXES, Extents, Place
 from rlkernel.evaluator.cpu.fetching import Turns
 from rlkernel.evaluator.cpu.latency import Chain, handles
@@ -45,6 +48,8 @@ class Pricing(Protocol):
     chain: Chain
     last_turn: bool
     """Whether the turn that runs stands for others, and its loop's variable is that of the last one, whose masks count."""
+    drawn_turns: random.Random
+    """By what turns between the first and the last are drawn."""
 
 
 class Numbers:
@@ -59,9 +64,9 @@ class Numbers:
     def __iter__(self) -> Iterator[Any]:
         return map(self._made, self.numbers)  # no generator: those are programs that stop
 
-    def last(self) -> Any:
-        """The number of the last turn."""
-        return self._made(self.numbers[-1])
+    def at(self, turn: int) -> Any:
+        """The number of a turn; that of the last one at -1."""
+        return self._made(self.numbers[turn])
 
 
 class _Loop:
@@ -80,18 +85,26 @@ class _Loop:
         """Which loads wait for one another."""
         self._stored: dict[int, float] = {}
         """Storage index -> the bytes that the first turn stores; those before it, while it runs."""
+        self._between: Between | None = None
+        """Turns that are drawn, once the turn that stands for others has ended."""
         self._depths: dict[str, list[float]] = {}
         """How deep the variables of the body are when the turn begins that stands for others."""
+        self._hidden: dict[str, Any] = {}
+        """The variables of the body as they are after the loop, while turns are drawn."""
 
     def hidden(self, name: str, value: Any) -> Any:
         """What a variable of the body holds from now on, which nobody knows: before the turn that stands for others, and after
         the loop, when it is deeper by as much as in that turn for each of the others."""
+        if name in self._hidden:  # a drawn turn has assigned it since
+            return self._hidden[name]
         made = marked_copy(value)
         parts = list(handles(made))
         depths = [part.__dict__.get("depth", 0.0) for part in parts]
         before = self._depths.setdefault(name, depths)
         for part, depth, first in zip(parts, depths, before, strict=False):
             part.__dict__["depth"] = depth + max(0.0, depth - first) * (self._turns - FOLLOWED - 1)
+        if self._between is not None:
+            self._hidden[name] = made
         return made
 
     def _shorten(self, turns: int) -> bool:
@@ -115,22 +128,18 @@ class _Loop:
             self._machine.reuse.begin_turn()
             self._machine.chain.begin_turn()
             return True
-        self._before.add(self._machine.counts, self._turns - FOLLOWED)
-        self._fill(self._before, self._machine.counts)
-        self._machine.reuse.end_turn(self._turns - FOLLOWED)
-        self._machine.chain.end_turn(self._turns - FOLLOWED)
+        if self._between is None:
+            last = self._machine.counts
+            self._before.add(last, self._turns - FOLLOWED)
+            self._machine.reuse.end_turn(self._turns - FOLLOWED)
+            self._machine.chain.end_turn(self._turns - FOLLOWED)
+            self._between = Between(self._machine, self._stored, last)
+        if self._between.goes_on():
+            return True
+        self._between.end(self._before, self._turns - FOLLOWED - 1)
         self._machine.chain.end_loop(self._waits)
         self._machine.counts = self._before
         return False
-
-    def _fill(self, whole: Counts, last: Counts) -> None:
-        """Count what the turns between the first and the last store, of a block that the last one's mask cuts: as much as the
-        first. Where the last stores nothing, nobody knows how many do."""
-        for place, size in last.stored.items():
-            more = min(self._stored.get(place, 0.0) - size, last.left_out.get(place, 0.0))
-            if size > 0 and more > 0:
-                whole.stored[place] += more * (self._turns - FOLLOWED - 1)
-                whole.left_out[place] -= more * (self._turns - FOLLOWED - 1)
 
 
 class For(_Loop):
@@ -163,7 +172,7 @@ class For(_Loop):
         if not self.unknown:
             return next(self._rest)
         self._machine.last_turn = True
-        return mark(self._given.last())
+        return mark(self._given.at(-1 if self._between is None else self._between.number(FOLLOWED, self._turns - 1)))
 
     def _as_it_is(self) -> Any:
         """The next turn of a loop that is priced and not shortened."""

@@ -52,11 +52,11 @@ class Machine(Arithmetic):
     accesses = 0
     """Reads of memory, while launches are priced."""
     wrote = tried = False
+    """Whether a program has written, and whether it has come to a store at all, while launches are priced."""
     left_out = False
     """Whether a mask of this launch has left elements out."""
     undecided = False
     """Whether memory decided a branch of this launch, so that what was followed may never run."""
-    """Whether a program has written, and whether it has come to a store at all, while launches are priced."""
     shortens = False
     """Whether long loops are shortened, while launches are priced."""
     last_turn = False
@@ -95,10 +95,10 @@ class Machine(Arithmetic):
         self.draw_from(key_of(None))
 
     def draw_from(self, key: str) -> None:
-        """From now on, take from this key what the language leaves undefined, and which programs of a grid are followed."""
+        """From now on, take from this key what the language leaves undefined, and which programs and turns are followed."""
         self._undefined_values = np.random.default_rng(draws(key, "undefined").getrandbits(128))
         self.order = draws(key, "order").getrandbits(64)
-        self.programs = draws(key, "programs")
+        self.programs, self.drawn_turns = draws(key, "programs"), draws(key, "turns of loops")
         self._key = key
         self.begin_round(0)
 

@@ -23,7 +23,7 @@ from rlkernel.evaluator.judging.errors.tolerance import beside as more_exact
 from rlkernel.evaluator.judging.errors.tolerance import of_state, tolerance
 from rlkernel.evaluator.judging.inputs.nudging import is_finer, is_finest, nudged
 from rlkernel.evaluator.judging.inputs.places import places as places_of
-from rlkernel.evaluator.judging.inputs.planting import PLANTED, Planting, planted
+from rlkernel.evaluator.judging.inputs.planting import Planting
 from rlkernel.evaluator.judging.inputs.stress import STRESS_NOTES, all_zero, holds_one, stressed
 from rlkernel.evaluator.judging.references.plan import Plan, SeededReference, Terms
 from rlkernel.evaluator.judging.references.reference_calls import (
@@ -88,9 +88,10 @@ class Construction:
         other: bool = False,
         perturbed: bool = False,
         balance: Balance | None = None,
-        plants: bool | Planting = False,
+        planting: Planting | None = None,
     ) -> None:
-        self.precision, self.perturbed, self.balance, self.plants = terms.precision, perturbed, balance, plants
+        """planting: what is done to the inputs of each round."""
+        self.precision, self.perturbed, self.balance, self.planting = terms.precision, perturbed, balance, planting
         self._seeds = seeds
         init_seed = seeds.getrandbits(SEED_BITS)
         plan = Plan(reference, terms, init_seed, other, [])
@@ -116,9 +117,8 @@ class Construction:
         what the reference raises."""
         forward_seed, input_seed = self._seeds.getrandbits(SEED_BITS), self._seeds.getrandbits(SEED_BITS)
         usual = self.plan.reference.inputs(input_seed)
-        if self.plants:
-            plant = self.plants
-            usual = planted(usual, input_seed) if plant is True else plant.put(usual, input_seed)
+        if self.planting is not None:
+            usual = self.planting.put(usual, input_seed)
         places = self._places(input_seed, stress) if places is None else places
         inputs = balanced(stressed(usual, stress, places), self.balance)
         mine = mapped(inputs, lambda tensor: tensor.clone(memory_format=torch.preserve_format))
@@ -132,25 +132,14 @@ class Construction:
         told = fates(after, before, found)
         self._written = tuple(place for place, fate in enumerate(told) if fate is InputFate.CHANGED)
         written = [after[place] for place in self._written]
-        several, whole_call = stress is not Stress.NONE or bool(self.plants), [*found, *changed.values(), *written]
+        several, whole_call = stress is not Stress.NONE or self.planting is not None, [*found, *changed.values(), *written]
         rounded, whole = self._exactly(tuple(changed), whole_call, inputs, forward_seed, several)
         exact = whole[: len(found)]
         products = rounded is not None and any(t.dtype is torch.float32 for t in (*found, *written))
         moved = None if changed else exact_outputs(self.exact_model, nudged(inputs, places.edges), forward_seed)
         cores: Sequence[Cores | None] = rounded or [None] * len(whole)
         of_outputs, of_state_after = cores[: len(found)], cores[len(found) :]
-        gaps = self.balance is None  # an argument that is also added without a product leaves tiny values beside usual ones
-        sides = list(exact) if not moved else self._sides(found, exact, moved, inputs, places.edges, forward_seed)
-        errors = [own_error(f, e, m, c, gaps=gaps) for f, e, m, c in zip(found, exact, sides, of_outputs, strict=True)]
-        beside = {
-            i: (e, more_exact(f.dtype, error, self.precision))
-            for i, (f, e, error) in enumerate(zip(found, exact, errors, strict=True))
-            if e.shape == f.shape and not error.steady and bool(torch.isfinite(valued(e)).all())
-        }
-        for i, (f, e, c) in enumerate(zip(found, exact, of_outputs, strict=True)):
-            if e.shape != f.shape or not errors[i].steady:  # the reference is its own measure
-                again = own_error(f, f, f if moved is None else moved[i], c, gaps=gaps)
-                exact[i], errors[i] = f, replace(again, noise=errors[i].noise)
+        errors, beside = self._measured(found, exact, moved, of_outputs, inputs, places.edges, forward_seed)
         rows = zip([*changed.values(), *written], whole[len(found) :], of_state_after, strict=True)
         errors += [own_error(t, e, None, c) for t, e, c in rows]
         once_more = partial(moved_call, self.model, before_call, inputs, forward_seed, tuple(changed))
@@ -169,7 +158,7 @@ class Construction:
                 for place, tensor, own in zip(self._written, written, own_of_written, strict=True)
             },
             note=self._note(stress, usual, places),
-            ordinary=stress is Stress.NONE and not (self.plan.other or self.perturbed or self.balance or self.plants),
+            ordinary=stress is Stress.NONE and not (self.plan.other or self.perturbed or self.balance or self.planting),
             lent=tuple(lent(f, after) for f in found),
             blame=self.plan.blame(inputs, forward_seed) if self.perturbed and not self.calls else None,
         )  # fmt: skip
@@ -220,6 +209,26 @@ class Construction:
                 sides[place] = partly[output.dtype][place]
         return sides
 
+    def _measured(
+        self, found: Sequence[torch.Tensor], exact: list[torch.Tensor], moved: Sequence[torch.Tensor] | None,
+        cores: Sequence[Cores | None], inputs: list[Any], edges: Sequence[Edge], forward_seed: int,
+    ) -> tuple[list[OwnError], dict[int, tuple[torch.Tensor, Tolerance]]]:  # fmt: skip
+        """The reference's own error of each output, and by their places those whose numbers in float64 may be meant, with what is
+        allowed beside them. `exact` becomes the reference itself where that is its own measure."""
+        gaps = self.balance is None  # an argument that is also added without a product leaves tiny values beside usual ones
+        sides = list(exact) if not moved else self._sides(found, exact, moved, inputs, edges, forward_seed)
+        errors = [own_error(f, e, m, c, gaps=gaps) for f, e, m, c in zip(found, exact, sides, cores, strict=True)]
+        beside = {
+            i: (e, more_exact(f.dtype, error, self.precision))
+            for i, (f, e, error) in enumerate(zip(found, exact, errors, strict=True))
+            if e.shape == f.shape and not error.steady and bool(torch.isfinite(valued(e)).all())
+        }
+        for i, (f, e, c) in enumerate(zip(found, exact, cores, strict=True)):
+            if e.shape != f.shape or not errors[i].steady:  # the reference is its own measure
+                again = own_error(f, f, f if moved is None else moved[i], c, gaps=gaps)
+                exact[i], errors[i] = f, replace(again, noise=errors[i].noise)
+        return errors, beside
+
     def _exactly(
         self, names: Sequence[str], found: list[torch.Tensor], inputs: list[Any], forward_seed: int, several: bool
     ) -> tuple[list[Cores] | None, list[torch.Tensor]]:
@@ -261,7 +270,7 @@ class Construction:
         notes += ["inputs of one value at others"] if one else []
         notes += ["inputs that are always the same at others"] if places.turned or places.moved else []
         notes += [BALANCED] if self.balance is not None else []
-        notes += [PLANTED if self.plants is True else self.plants.note] if self.plants else []
+        notes += [] if self.planting is None else [self.planting.note]
         notes += ["constant parameters at other values"] if self.perturbed else []
         notes += ["in a second call"] if self.calls else []
         return f" ({', '.join(notes)})" if notes else ""

@@ -30,7 +30,7 @@ from rlkernel.evaluator.judging.errors.conversions import Conversions
 from rlkernel.evaluator.judging.errors.own_error import REFERENCE_FACTOR, OwnError, undecided
 from rlkernel.evaluator.judging.errors.tensor_cores import balance_of, halved
 from rlkernel.evaluator.judging.errors.tolerance import FLOOR
-from rlkernel.evaluator.judging.inputs.planting import Planting, idle, only_values, planted, tells
+from rlkernel.evaluator.judging.inputs.planting import NumbersOfArguments, Planting, idle, only_values, planted, tells
 from rlkernel.evaluator.judging.inputs.stress import stresses
 from rlkernel.evaluator.judging.references.borne import Keeping, not_borne
 from rlkernel.evaluator.judging.references.outliers import WithOutliers, weights
@@ -183,7 +183,7 @@ def _planted(reference: Reference, usual: tuple[Round, Round], terms: Terms, see
     if not (still := idle(given, again)) or planted(inputs, 0) is inputs:
         return None
     try:
-        drawn = Construction(reference, terms, seeds, plants=True).round(Stress.NONE)
+        drawn = Construction(reference, terms, seeds, planting=NumbersOfArguments()).round(Stress.NONE)
     except Exception:  # a reference may refuse such inputs in its own way
         return None
     return drawn if _bearable(drawn, usual[0]) and tells(still, given, only_values(drawn.expected.reference)) else None
@@ -192,7 +192,7 @@ def _planted(reference: Reference, usual: tuple[Round, Round], terms: Terms, see
 def _shown(reference: Reference, usual: Round, terms: Terms, seeds: random.Random, plant: Planting) -> Round | None:
     """A round with numbers among its inputs that an operator is for; None where that is not bearable."""
     try:
-        drawn = Construction(reference, terms, seeds, plants=plant).round(Stress.NONE)
+        drawn = Construction(reference, terms, seeds, planting=plant).round(Stress.NONE)
     except Exception:  # as above
         return None
     return drawn if _bearable(drawn, usual) else None

@@ -16,8 +16,8 @@ from rlkernel.evaluator.judging.inputs.unshown import may_hide as may_hide_effec
 from rlkernel.evaluator.judging.inputs.unshown import plants_of
 from rlkernel.evaluator.judging.references.reference_calls import tensors_of
 from rlkernel.evaluator.judging.references.traced_reference import Costs, TracedReference
+from rlkernel.evaluator.judging.sizes.counterparts import Shape, counterparts
 from rlkernel.evaluator.judging.sizes.counting import counts_elements
-from rlkernel.evaluator.judging.sizes.own_sizes import Shape, counterparts
 from rlkernel.evaluator.judging.zeros.full_share import Studied, full_share, makes_zeros, multiplies
 from rlkernel.evaluator.program.replaced import drawn
 from rlkernel.evaluator.program.schema import Op, Program

@@ -120,7 +120,7 @@ class Brief:
     written: tuple[float, ...] = ()
     """The bytes that the reference writes of each output, at full size."""
     counterparts: tuple[tuple[int, tuple[int, ...]], ...] = ()
-    """Numbers of the full size, and what may stand for each at the small one, see `judging.sizes.own_sizes`."""
+    """Numbers of the full size, and what may stand for each at the small one, see `judging.sizes.counterparts`."""
     counts: bool = False
     """Whether its values depend on how many elements there are, see `judging.sizes.counting`."""
 

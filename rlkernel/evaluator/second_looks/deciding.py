@@ -4,8 +4,9 @@ Three kinds of candidates get one, and no others:
 
 - one that is right, and has a loop, or an axis of its grid, that is longer at full shape than at the first sizes, and too short
   there to show how it goes on (`cpu.extents`). It must be right at longer sizes, too.
-- one that is right, of a reference that divides by a number of elements (`judging.sizes.counting`): it must be right where sizes
-  have other values, too, since a number of its text may be right by chance;
+- one that is right, of a reference that divides by a number of elements (`judging.sizes.counting`), or whose text has a size of
+  those at which results were compared: it must be right where sizes have other values, too, since a number of its text may be
+  right by chance;
 - one that is not right, and may be made for its own sizes: its text has one of them as a number, or a number made of one, its
   forward fails and can be traced at full shape, its kernels fail while they run, their masks leave elements out and leave none
   out at full shape, or it calls other kernels there. If it is right at longer sizes, it is right; where it has a loop that is
@@ -37,7 +38,7 @@ from rlkernel.evaluator.processes.fork_server import Child
 from rlkernel.evaluator.second_looks.confirming import confirm
 from rlkernel.evaluator.second_looks.excusing import excuse
 from rlkernel.evaluator.second_looks.looking import Candidate, Looks, kernels_failed
-from rlkernel.evaluator.second_looks.texts import repeated_sizes, without_asserts
+from rlkernel.evaluator.second_looks.texts import has_small_sizes, repeated_sizes, without_asserts
 from rlkernel.evaluator.second_looks.varying import vary
 from rlkernel.evaluator.stages import Clock, Ended, Stages
 from rlkernel.reference_text import small_of
@@ -86,11 +87,15 @@ class SecondLooks:
 
     async def _beyond(self, one: Candidate, found: Judged) -> Evaluation | Undecided | None:
         """What is wrong at other sizes with a candidate that is right at the first ones: at longer ones where something is short,
-        and at other values where the reference divides by a count, by which a number of its text may be right by chance."""
+        and at other values where it may be right by chance: the reference divides by a count, or its text has a size of these."""
         longer = await confirm(self._looks, one, found) if found.short else None
-        if isinstance(longer, Evaluation) or not (await self._looks.stages.brief(one.oracle, one.problem)).counts:
+        if isinstance(longer, Evaluation):
             return longer
-        other = await vary(self._looks, one, one.problem.source, found)
+        brief = await self._looks.stages.brief(one.oracle, one.problem)
+        known = dict(brief.counterparts)
+        if not brief.counts and not await anyio.to_thread.run_sync(has_small_sizes, one.problem, one.code, known):
+            return longer
+        other = await vary(self._looks, one, one.problem.source, found, excused=False)
         return other if isinstance(other, Evaluation) else longer
 
     async def _traced_at_full(self, one: Candidate) -> bool:
@@ -145,5 +150,5 @@ class SecondLooks:
         wrong = await confirm(self._looks, one, again) if again.short else None
         if isinstance(wrong, Evaluation):
             return wrong
-        chance = await vary(self._looks, one, one.problem.source, again)
+        chance = await vary(self._looks, one, one.problem.source, again, excused=True)
         return (chance if isinstance(chance, Evaluation) else None) if chance else told(right, wrong)

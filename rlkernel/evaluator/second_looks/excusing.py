@@ -61,7 +61,7 @@ async def excuse(
             wrong = await _refute(looks, one, lighter.sizes, again.short) if again.short else None
             if isinstance(wrong, Evaluation):
                 return wrong
-            chance = await vary(looks, one, lighter.source, again)
+            chance = await vary(looks, one, lighter.source, again, excused=True)
             return chance or told(replace(again.evaluation, sizes=lighter.sizes), wrong)
         decided |= again.same_work and not again.unfilled
         if repeated is not None and again.same_work and not again.unfilled:

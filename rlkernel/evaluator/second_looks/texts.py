@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from rlkernel.evaluator.judging.sizes.own_sizes import FORMS
+from rlkernel.evaluator.judging.sizes.counterparts import FORMS
 from rlkernel.evaluator.judging.sizes.resizing import numbers_of
-from rlkernel.reference_text import of_kernel, replace_spans, shrink, small_constants
+from rlkernel.reference_text import literal, of_kernel, replace_spans, shrink, small_constants
 from rlkernel.types import Problem
 
 ALIKE = 1e-3
 """How far from a number that is made of a size a number of a text may be that stands for it, relative: it is often rounded."""
 LARGEST = 2**62
 """Above any size; a text may hold numbers that no float does."""
+LEAST = 5
+"""From which number on a size says something that a text has where results are compared: smaller numbers are in any text."""
 TELLING = 32
 """From which number on a size that a text repeats says that the text is made for it."""
 
@@ -53,6 +55,22 @@ def repeated_sizes(problem: Problem, code: str) -> frozenset[int]:
         return frozenset()
     numbers = _numbers(tree)
     return frozenset(size for size in sizes if _alike(numbers, (size, *(form(size) for form in FORMS))))
+
+
+def has_small_sizes(problem: Problem, code: str, known: Mapping[int, Sequence[int]]) -> bool:
+    """Whether a text has a number that is a size, or a product of sizes, where results are compared and not at full shape, as in
+    `row * 96` beside rows of 96. Who is right there may be right nowhere else. known: the counterparts of the full shape's
+    numbers (`judging.sizes.counterparts`)."""
+    constants = small_constants(problem.source, name=problem.name).values()
+    pairs = [pair for full, small in constants for pair in zip(numbers_of(full), numbers_of(small), strict=False)]
+    pairs += [(full, small) for full, smaller in known.items() for small in smaller]
+    sizes = {small for _, small in pairs if small >= LEAST} - {full for full, _ in pairs}
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    sums = (literal(node) for node in ast.walk(tree) if isinstance(node, ast.BinOp))
+    return not sizes.isdisjoint(_numbers(tree) | {value for value in sums if type(value) is int})
 
 
 def _numbers(tree: ast.Module) -> set[int | float]:

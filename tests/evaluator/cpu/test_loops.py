@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
+from rlkernel.evaluator.cpu.between import Between
+from rlkernel.evaluator.cpu.latency import Chain
 from rlkernel.evaluator.cpu.loops import _turns
+from rlkernel.evaluator.cpu.reuse import Reuse
+from rlkernel.evaluator.judging.costs.counts import Counts
 from rlkernel.evaluator.pool import Pool
 from rlkernel.types import Problem, Status
 
@@ -94,3 +100,41 @@ async def test_a_block_that_is_set_back_after_a_long_loop_costs_as_pointers_do(
 def test_turns_of_a_loop_that_counts() -> None:
     """ceil(100 / 32) = 4; 0, 32, 64 and 96 are at most 96; 8, 6, 4 and 2 are above 0; a loop without end has none."""
     assert [_turns("Lt", 0, 100, 32), _turns("LtE", 0, 96, 32), _turns("Gt", 8, 0, -2), _turns("Lt", 0, 8, -1)] == [4, 4, 4, 0]
+
+
+class Pricing:
+    """What counts the turns of a loop of 100, of which the last stores 8 of 32 bytes."""
+
+    def __init__(self) -> None:
+        self.counts = Counts(stored={0: 32.0}, left_out={0: 0.0})
+        self.reuse, self.chain, self.drawn_turns = Reuse(), Chain(), random.Random(0)
+
+
+@pytest.mark.parametrize(
+    ("stores", "drawn", "stored", "left_out"),
+    [
+        ([32.0], 1, 40.0 + 98 * 32, 24.0),  # as the first one, so that no other is drawn
+        ([8.0, 20.0, 32.0], 3, 40.0 + 98 * 32, 24.0),
+        ([0.0] * 6, 6, 40.0 + 98 * 8, 24.0 * 99),  # the first stands for no other
+        ([8.0, 20.0, 8.0, 8.0, 8.0, 8.0], 6, 40.0 + 98 * 20, 24.0 + 98 * 12),
+    ],
+)
+def test_turns_between_store_as_much_as_the_most_that_a_drawn_one_does(
+    stores: list[float], drawn: int, stored: float, left_out: float
+) -> None:
+    machine, last = Pricing(), Counts(stored={0: 8.0}, left_out={0: 24.0})
+    whole, reuse, chain = machine.counts, machine.reuse, machine.chain
+    whole.add(last, 99)
+    between, seen = Between(machine, {0: 32.0}, last), 0
+    while between.goes_on():
+        assert 1 <= between.number(1, 99) < 99
+        machine.counts.store(0, int(stores[seen]), 0)
+        seen += 1
+    between.end(whole, 98)
+    assert (seen, whole.stored, whole.left_out) == (drawn, {0: stored}, {0: left_out})
+    assert (machine.reuse, machine.chain) == (reuse, chain)
+
+
+def test_no_turn_is_drawn_where_the_last_stores_as_much_as_the_first_or_nothing() -> None:
+    for size in (32.0, 0.0):
+        assert not Between(Pricing(), {0: 32.0}, Counts(stored={0: size}, left_out={0: 32.0 - size})).goes_on()

@@ -52,6 +52,8 @@ class Usual:
     kinds: list[tuple[torch.Size, bool]]
     """The shape of each output, and whether it is finite."""
     operators: int
+    seed: int
+    """That of forward."""
 
     def borne(self, model: nn.Module, inputs: Inputs, watching: Mode | None = None) -> bool:
         """Whether a call on other inputs ends, and gives outputs as finite as usual; `watching` sees its operators."""
@@ -65,13 +67,13 @@ class Usual:
         try:
             given = inputs() if callable(inputs) else inputs
             with _Counting(MOST_TIMES * self.operators + FEWEST), watching or nullcontext():
-                return kinds_of(tensors_of(call(model, given, 0)))
+                return kinds_of(tensors_of(call(model, given, self.seed)))
         except Exception:  # a reference may refuse such inputs in its own way
             return None
 
 
-def usual_call(model: nn.Module, inputs: list[Any], watching: Mode | None = None) -> Usual:
+def usual_call(model: nn.Module, inputs: list[Any], watching: Mode | None = None, *, seed: int = 0) -> Usual:
     """A call at inputs of the author's own. Whatever the reference raises is raised."""
     with (counting := _Counting()), watching or nullcontext():
-        outputs = tensors_of(call(model, inputs, 0))
-    return Usual(kinds_of(outputs), counting.count)
+        outputs = tensors_of(call(model, inputs, seed))
+    return Usual(kinds_of(outputs), counting.count, seed)

@@ -18,11 +18,12 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from rlkernel.evaluator.judging.inputs import fixed
+from rlkernel.evaluator.judging.inputs.bearing import Usual, usual_call
 from rlkernel.evaluator.judging.inputs.edge_search import edges
 from rlkernel.evaluator.judging.inputs.stress import NOWHERE, UNEVEN, all_first, all_zero, changes, is_mask, side, stressed
 from rlkernel.evaluator.judging.inputs.unevenness import drawn_one_by_one
 from rlkernel.evaluator.judging.inputs.unread import MOST, alike, unread_zeros
-from rlkernel.evaluator.judging.references.reference_calls import call, kinds_of, mapped, state_of, tensors_of
+from rlkernel.evaluator.judging.references.reference_calls import call, mapped, state_of, tensors_of
 from rlkernel.evaluator.messages.judgement import Places, Stress
 from rlkernel.evaluator.program.codes import holds_numbers
 
@@ -55,10 +56,10 @@ def places(
     kept = unread_zeros(model, partial(draw, seed), forward, stress) if zeros else frozenset()
     found = Places(tuple(sorted(kept)), _holed(model, partial(draw, seed), forward, masks, first), drawn)
     if same or numbered:
-        usual = _kinds(model, partial(draw, seed), forward, NOWHERE)
+        bearing = _Bearing(model, partial(draw, seed), forward)
 
         def bears(turned: tuple[int, ...], moved: tuple[int, ...]) -> bool:
-            return usual is not None and usual == _kinds(model, partial(draw, seed), forward, Places(turned=turned, moved=moved))
+            return bearing.bears(Places(turned=turned, moved=moved))
 
         turned, moved = fixed.borne(same, numbered, consecutive, bears)
         found = replace(found, turned=turned, moved=moved)
@@ -114,22 +115,31 @@ def _holed(
         written = [n for n, (was, now) in enumerate(zip(given, left, strict=True)) if not alike([was], [now])]
         return not alike([*usual, *(after[n] for n in written)], [*found, *(left[n] for n in written)])
 
-    usual = _kinds(model, draw, seed, NOWHERE)
-    borne = [place for place in masks if usual is not None and _kinds(model, draw, seed, Places(holed=(place,))) == usual]
+    bearing = _Bearing(model, draw, seed)
+    borne = [place for place in masks if bearing.bears(Places(holed=(place,)))]
     return tuple(place for place in borne if place not in first or matters(place))
 
 
-def _kinds(
-    model: Callable[[], nn.Module], draw: Callable[[], list[Any]], seed: int, given: Places
-) -> list[tuple[torch.Size, bool]] | None:
-    """The shapes of a call's outputs, and whether they are finite; None where the reference refuses such inputs."""
-    try:
-        made, changed = model(), stressed(draw(), Stress.VARIED, given)
-        with _Garbage():  # type: ignore[no-untyped-call]
-            outputs = tensors_of(call(made, changed, seed))
-    except Exception:  # a reference may refuse such inputs in its own way
-        return None
-    return kinds_of(outputs)
+class _Bearing:
+    """Whether a reference bears what is done to single inputs beside the usual scaling, in memory that holds no numbers."""
+
+    def __init__(self, model: Callable[[], nn.Module], draw: Callable[[], list[Any]], seed: int) -> None:
+        self._model, self._draw = model, draw
+        garbage = _Garbage()  # type: ignore[no-untyped-call]
+        try:
+            usual: Usual | None = usual_call(model(), self._changed(NOWHERE), garbage, seed=seed)
+        except Exception:  # a reference may refuse such inputs in its own way
+            usual = None
+        self._usual = usual
+
+    def bears(self, given: Places) -> bool:
+        if self._usual is None:
+            return False
+        garbage = _Garbage()  # type: ignore[no-untyped-call]
+        return self._usual.borne(self._model(), partial(self._changed, given), garbage)
+
+    def _changed(self, given: Places) -> list[Any]:
+        return stressed(self._draw(), Stress.VARIED, given)
 
 
 def _results(model: nn.Module, inputs: list[Any], seed: int) -> tuple[list[torch.Tensor], list[torch.Tensor]]:

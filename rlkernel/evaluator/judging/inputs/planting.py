@@ -10,6 +10,7 @@ count beside a result. Source: ours.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
@@ -33,6 +34,16 @@ class Planting(Protocol):
 
     def put(self, inputs: list[Any], seed: int) -> list[Any]:
         """The arguments of forward after it, in which what is drawn comes from `seed`."""
+
+
+@dataclass(frozen=True, slots=True)
+class NumbersOfArguments:
+    """Whole numbers of forward's arguments among its inputs."""
+
+    note = PLANTED
+
+    def put(self, inputs: list[Any], seed: int) -> list[Any]:
+        return planted(inputs, seed)
 
 
 def only_values(outputs: Sequence[torch.Tensor]) -> tuple[float | None, ...]:

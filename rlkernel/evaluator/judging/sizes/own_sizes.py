@@ -6,44 +6,29 @@ are compared at 512 columns, such a text is wrong or fails, and says nothing of 
 such number a name in the text, and `OwnSizes` says what the name stands for where the problem has smaller sizes. At full shape
 the text does what it did before.
 
-What a number stands for is told by the reference's tensors, which are traced at both sizes (`counterparts`): an axis, else the
-product of axes that lie side by side, else a simple multiple or part of one of these. A number that stands for several things,
-such as 64 samples of 64 heads, is either the smallest of them or as it is. Arithmetic on numbers is one number,
-such as `1 << 14`, but where one of them stands for something itself: half of 8192 columns, `8192 // 2`, are no 4096 rows.
+What a number stands for is told by `counterparts`. Arithmetic on numbers is one number, such as `1 << 14`, but where one of them
+stands for something itself: half of 8192 columns, `8192 // 2`, are no 4096 rows.
 
 A part of a size is a number of its own where blocks are not meant: in a launch's grid (32 of 2048, in blocks of 64), and as what
 a kernel holds places against (`o < 1024`, `range(0, 1024, 64)`). It keeps its ratio to the size; where it is a part of several,
 it is the smallest or the largest it may be.
 
-So is a number that is made of one size alone, such as 0.088388 for the root of 128 channels: it keeps its ratio to that.
+So is a number that is made of a size, such as 0.088388 for the root of 128 channels. Where it is also an axis, as 8 is of 64
+channels beside 8 heads, it is taken for both by turns.
 """
 
 from __future__ import annotations
 
 import ast
-import math
-from bisect import bisect_left
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rlkernel.evaluator.judging.sizes.resizing import HOISTED, numbers_of
+from rlkernel.evaluator.judging.sizes.counterparts import Counterparts, Made, parts
 from rlkernel.reference_text import literal, of_kernel, replace_spans
 
-Shape = tuple[int, ...]
 Found = tuple[ast.expr, str, int | float]
 """A number in a text, or arithmetic on such, its name, and what it is."""
-Counterparts = Mapping[int, tuple[int, ...]]
-"""A number at full shape -> what may stand in its place at smaller sizes, ascending; itself where that is not known, or it is an
-axis that stays."""
-MOST_NUMBERS = 4096
-"""Numbers that may have a counterpart."""
-PARTS = (2, 4, 8, 16)
-MOST_OF_BLOCK = 1 << 12
-"""Powers of two up to which a number is rather the extent of a kernel's block than a multiple or a part of a size."""
-NEXT = (1, 2)
-"""What is added to an axis or taken from it, such as a window's edge."""
 RANGES = ("range", "tl.range", "tl.static_range")
 LEAST_BOUND = 32
 """The smallest part of a size that is told from other numbers that places are held against."""
@@ -52,69 +37,6 @@ PART = f"{PREFIX}PART_"
 MADE = f"{PREFIX}MADE_"
 LARGEST = 1e308
 """A text may hold whole numbers that no float is."""
-LEAST_MADE = 32
-"""The smallest size of which a number is taken to be made."""
-ALIKE = 1e-5
-"""How far from such a number it may be, relative."""
-FORMS: tuple[Callable[[int], float], ...] = (
-    lambda size: 1 / size, lambda size: size**0.5, lambda size: size**-0.5, lambda size: size**-0.5 * math.log2(math.e)
-)  # fmt: skip
-"""What is made of sizes: means, and scales of attention, also for powers of two."""
-
-
-def counterparts(constants: Mapping[str, Any], shapes: Iterable[tuple[Shape, Shape]]) -> dict[int, tuple[int, ...]]:
-    """What stands at smaller sizes for each number of the full shape that is another one there, and for axes that stay.
-
-    constants: name -> [full value, small value]; shapes: those of the reference's tensors, at full shape and at smaller sizes.
-
-    >>> counterparts({}, [((64, 8, 512), (2, 8, 32))])[64 * 8]
-    (32,)
-    >>> counterparts({}, [((64, 8, 512), (2, 8, 32))])[8 * 512]
-    (256,)
-    >>> counterparts({}, [((64, 64), (4, 64))])[64]
-    (4, 64)
-
-    Where two numbers would be the same one, who writes the wrong one of them would be right. So it stands for the one that comes
-    first in that order, or for neither.
-
-    >>> [counterparts({}, [((16384, 4096, 512), (32, 32, 64))])[number] for number in (16384, 4096, 512)]
-    [(16384,), (4096,), (64,)]
-    """
-    pairs = list(dict.fromkeys(shapes))
-    axes = [one for full, small in pairs for one in zip(full, small, strict=True)]
-    axes += [one for full, small in constants.values() for one in zip(numbers_of(full), numbers_of(small), strict=False)]
-    runs = [one for pair in pairs for one in _runs(*pair)]
-    found: dict[int, tuple[int, ...]] = {}
-    taken: set[int] = set()
-    for rank in (axes, runs, _near(axes + runs)):
-        values: dict[int, set[int]] = {}
-        for full, small in rank:
-            if type(full) is type(small) is int and full >= HOISTED and full not in found:
-                values.setdefault(full, set()).add(small)
-        often = Counter(small for smaller in values.values() for small in smaller)
-        for full, smaller in values.items():
-            alone = all(often[small] == 1 and small not in taken for small in smaller)
-            found[full] = tuple(sorted(smaller)) if alone else (full,)
-        taken |= often.keys()
-    return dict(one for _, one in zip(range(MOST_NUMBERS), found.items(), strict=False))
-
-
-def _runs(full: Shape, small: Shape) -> Iterator[tuple[int, int]]:
-    """The products of axes that lie side by side."""
-    for start in range(len(full)):
-        for end in range(start + 2, len(full) + 1):
-            yield math.prod(full[start:end]), math.prod(small[start:end])
-
-
-def _near(pairs: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Simple multiples and parts of numbers, and numbers beside them; none of those that blocks often have."""
-    for full, small in dict.fromkeys(pairs):
-        if full == small:
-            continue
-        made = [(full * part, small * part) for part in PARTS]
-        made += [(full // part, small // part) for part in PARTS if full % part == small % part == 0]
-        made += [one for more in NEXT for one in ((full + more, small + more), (full - more, max(1, small - more)))]
-        yield from (one for one in made if one[0] & (one[0] - 1) or one[0] > MOST_OF_BLOCK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +47,8 @@ class OwnSizes:
     least: bool
     """Whether a number that stands for several things is the smallest of them, or as it is."""
     made: bool = True
-    """Whether a number that may be made of a size is, as 0.01 of 100 rows; a slope of 0.01 stays as it is."""
+    """Whether a number that may be made of a size is, as 0.01 of 100 rows. Else a slope of 0.01 stays as it is, and a divisor 8
+    is heads."""
 
     def at(self, known: Counterparts) -> dict[str, list[int | float]]:
         """`[full value, small value]` of each that is another one at smaller sizes.
@@ -138,7 +61,7 @@ class OwnSizes:
         for name, value in self.numbers.items():
             smaller: tuple[float, ...]
             if name.startswith(MADE):
-                smaller = made.of(value) if self.made else ()
+                smaller = made.of(value, divides=True) if self.made else known.get(int(value), ()) if value % 1 == 0 else ()
             elif name.startswith(PART):
                 smaller = parts(int(value), known)[:: 1 if self.least else -1][:1]
             else:
@@ -157,43 +80,6 @@ class OwnSizes:
         False
         """
         return all(name.startswith(PART) for name in self.at(known))
-
-
-def parts(value: int, known: Counterparts) -> tuple[int, ...]:
-    """What may stand at smaller sizes for a part of a size, ascending; nothing for what is a size itself.
-
-    >>> parts(32, {2048: (256,)}), parts(32, {2048: (256,), 32: (32,)}), parts(31, {2048: (256,)})
-    ((4,), (), ())
-    """
-    if value < 1 or value in known:
-        return ()
-    wholes = ((full // value, small) for full, smaller in known.items() if full % value == 0 for small in smaller if small < full)
-    return tuple(sorted({small // count for count, small in wholes if small % count == 0}))
-
-
-class Made:
-    """The numbers that are made of sizes, looked up without going through all of them."""
-
-    def __init__(self, known: Counterparts) -> None:
-        self._known = known
-        sizes = [size for size in known if size >= LEAST_MADE]
-        self._all = sorted((form(size), size, number) for size in sizes for number, form in enumerate(FORMS))
-
-    def of(self, value: float) -> tuple[float, ...]:
-        """What may stand at smaller sizes for a number that is made of a size, in the order of these; nothing where it may be
-        made of several, or is a size itself.
-
-        >>> Made({64: (16,)}).of(0.125), Made({1024: (64,), 32: (8,)}).of(0.03125), Made({64: (16,)}).of(0.126)
-        ((0.25,), (), ())
-        """
-        if value in self._known:
-            return ()
-        first = bisect_left(self._all, (value * (1 - ALIKE),))
-        found = [one for one in self._all[first : first + 2] if one[0] <= value * (1 + ALIKE)]
-        if len(found) != 1:
-            return ()
-        (whole, size, number) = found[0]
-        return tuple(value * FORMS[number](smaller) / whole for smaller in self._known[size])
 
 
 def named(code: str, known: Counterparts, kept: Iterable[str] = ()) -> tuple[str, dict[str, int | float]]:
@@ -242,26 +128,26 @@ def _spans(tree: ast.Module, known: Counterparts, kept: frozenset[str]) -> Itera
     """The numbers of a text that get a name, and their names."""
     grids, made = {id(one) for one in _numbers_of_grids(tree)}, Made(known)
 
-    def named_as(node: ast.expr, value: float, inside: bool, bound: bool) -> str | None:
+    def named_as(node: ast.expr, value: float, inside: bool, bound: bool, divides: bool) -> str | None:
         end = "K" if inside else ""
+        if type(value) is float and made.of(value, divides=divides):
+            return f"{MADE}{value!r}{end}".replace(".", "_").replace("-", "_").replace("+", "_")
         if value in known:
             return f"{PREFIX}{value!r}{end}".replace(".", "_").replace("+", "")
-        if type(value) is float:
-            name = f"{MADE}{value!r}{end}".replace(".", "_").replace("-", "_").replace("+", "_")
-            return name if made.of(value) else None
         part = type(value) is int and ((bound and value >= LEAST_BOUND) or (id(node) in grids and value > 1))
         return f"{PART}{value!r}{end}" if part and parts(int(value), known) else None
 
-    def below(node: ast.AST, inside: bool, bound: bool = False, divisor: bool = False) -> Iterator[Found]:
+    def below(node: ast.AST, inside: bool, bound: bool = False, divides: bool = False) -> Iterator[Found]:
         if isinstance(node, (ast.Constant, ast.BinOp)):
             value: Any = _value_of(node)
-            if divisor and type(value) is int and value not in known and made.of(float(value)):  # the 8 of 64 channels
+            if divides and type(value) is int and made.of(float(value), divides=True):  # the 8 of 64 channels
                 value = float(value)
             if value is not None and isinstance(node, ast.BinOp):  # which is small then
-                operands = {one.value for one in ast.walk(node) if isinstance(one, ast.Constant)}
-                value = value if known.keys().isdisjoint(operands) else None
+                operands = known.keys() & {one.value for one in ast.walk(node) if isinstance(one, ast.Constant)}
+                quotient = isinstance(node.op, ast.Div) and made.of(value)  # 1 / 8 of 64 channels, where 8 heads stay 8
+                value = value if not operands or (quotient and all(known[one] == (one,) for one in operands)) else None
             number = isinstance(value, (int, float)) and not isinstance(value, bool)
-            name = named_as(node, value, inside, bound) if number else None
+            name = named_as(node, value, inside, bound, divides) if number else None
             if name is not None:
                 yield node, name, value
             if name is not None or isinstance(node, ast.Constant):
@@ -277,19 +163,23 @@ def _spans(tree: ast.Module, known: Counterparts, kept: frozenset[str]) -> Itera
         bounds = {id(one) for one in _bounds(node)} if inside else set()
         for child in ast.iter_child_nodes(node):
             if not (isinstance(node, ast.AnnAssign) and child is node.annotation) and not isinstance(child, ast.arg):
-                divisor = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and child is node.right
-                yield from below(child, inside, id(child) in bounds, divisor)
+                divides = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and child is node.right
+                yield from below(child, inside, id(child) in bounds, divides)
 
     yield from below(tree, False)
 
 
 def _value_of(node: ast.expr) -> Any:
-    """The value of a constant, of arithmetic on small whole numbers, or of a product or quotient of numbers; None of the rest.
+    """The value of a constant, of arithmetic on small whole numbers, or of a product or quotient of numbers; None of the rest, as
+    of a whole number that no float is.
 
     >>> [_value_of(ast.parse(text, mode="eval").body) for text in ("1 << 14", "0.25 / 2", "0.25 / n", "1e200 * 1e200", "1 / 0")]
     [16384, 0.125, None, inf, None]
+    >>> _value_of(ast.Constant(10**400))
     """
     value = literal(node)
+    if type(value) is int and abs(value) > LARGEST:
+        return None
     if value is not None or not isinstance(node, ast.BinOp) or not isinstance(node.op, (ast.Mult, ast.Div)):
         return value
     left, right = literal(node.left), literal(node.right)

@@ -150,6 +150,14 @@ def test_a_quarter_of_zeros_become_one() -> None:
     assert set(holed(torch.full((64,), 9)).tolist()) == {4, 9}
 
 
+def counted_down(x: torch.Tensor, count: torch.Tensor, step: int) -> torch.Tensor:
+    """As many times `x` as a count has steps."""
+    total = torch.zeros_like(x)
+    while int(count) != 0:
+        total, count = total + x, count - step
+    return total
+
+
 @pytest.mark.parametrize(
     ("value", "forward", "other"),
     [
@@ -159,6 +167,8 @@ def test_a_quarter_of_zeros_become_one() -> None:
         (1, lambda x, step: x / step, None),  # nothing is divided by 0
         (16, lambda x, count: x.sum(1).repeat(int(count)), None),  # of another shape
         (True, lambda x, flag: torch.where(flag, x, -x), False),
+        (20, lambda x, count: counted_down(x, count, 5), 10),
+        (20, lambda x, count: counted_down(x, count, 4), None),  # from 10 it never comes to 0
     ],
 )
 def test_a_single_whole_number_becomes_another_one(value: int, forward: Callable[..., Any], other: int | None) -> None:

@@ -254,16 +254,14 @@ def _counts(node: ast.While) -> list[ast.expr] | None:
 
 def _added(statement: ast.stmt, name: str) -> ast.expr | None:
     """What a statement adds to a variable: `k` of `i += k` and of `i = i + k`; None for any other."""
-    if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add):
-        target, added = statement.target, statement.value
-    elif isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.value, ast.BinOp):
-        target, sum_ = statement.targets[0], statement.value
-        if not (isinstance(sum_.op, ast.Add) and isinstance(sum_.left, ast.Name) and sum_.left.id == name):
-            return None
-        added = sum_.right
-    else:
-        return None
-    return added if isinstance(target, ast.Name) and target.id == name else None
+    match statement:
+        case ast.AugAssign(target=ast.Name(id=target), op=ast.Add(), value=added) if target == name:
+            return added
+        case ast.Assign(targets=[ast.Name(id=target)], value=ast.BinOp(left=ast.Name(id=left), op=ast.Add(), right=added)) if (
+            target == left == name
+        ):
+            return added
+    return None
 
 
 def _may_change(node: ast.AST) -> bool:

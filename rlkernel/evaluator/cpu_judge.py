@@ -15,7 +15,7 @@ from rlkernel.evaluator.devices import Room
 from rlkernel.evaluator.judging.errors.kernelbench import worse
 from rlkernel.evaluator.judging.sizes.own_sizes import OwnSizes
 from rlkernel.evaluator.judging.verdict import Facts, Times, census, combine
-from rlkernel.evaluator.messages.children import Extent, Priced, PriceRequest, Prices, Ran, RunRequest, TooLarge
+from rlkernel.evaluator.messages.children import Extent, Priced, Ran, RunRequest, TooLarge
 from rlkernel.evaluator.messages.oracle import Compare, Compared, DrawMore, DrawRounds, Malformed, Rounds
 from rlkernel.evaluator.processes.fork_server import Child
 from rlkernel.evaluator.program.compiled_ahead import KernelFacts
@@ -155,10 +155,7 @@ class CpuJudge:
         orders: dict[int, tuple[int, ...]] = {}
         if has_choice(full):
             with clock.stage("run"):
-                config = self.stages.config
-                question = PriceRequest(full, specs, config.profile, key)
-                priced, _, _ = await self.stages.job("run", question, config.limits.run_seconds, Prices)
-                orders = priced.orders
+                orders = await self.stages.orders(full, specs, key)
         with clock.stage("compile"):
             return await self.stages.compile(full, specs, orders)
 

@@ -21,7 +21,7 @@ from rlkernel.evaluator.config import EvaluatorConfig
 from rlkernel.evaluator.devices import profile_of
 from rlkernel.evaluator.draws import key_of
 from rlkernel.evaluator.messages import codec
-from rlkernel.evaluator.messages.children import Binaries, CompileRequest, TraceRequest, Traces
+from rlkernel.evaluator.messages.children import Binaries, CompileRequest, PriceRequest, Prices, TraceRequest, Traces
 from rlkernel.evaluator.messages.endings import Broken, Failed, Unable
 from rlkernel.evaluator.messages.oracle import About, Brief, Fit, Fits, Lengthen, Lengthened, Longer, Prepare, Vary
 from rlkernel.evaluator.messages.survey import Survey, SurveyRequest
@@ -256,7 +256,7 @@ class Stages:
             if not isinstance(found, Asked):
                 break
             if len(known) - before == MOST_ASKED:
-                raise Ended(Status.UNTRACEABLE, f"kernel.warmup() compiles more than {MOST_ASKED} kernels")
+                raise Ended(Status.UNTRACEABLE, f"the host asks about more than {MOST_ASKED} kernels before they are launched")
             with clock.stage("compile"):
                 facts, spent = await self._facts(found)
             known, compiled, most = (*known, facts), compiled + spent, self.config.limits.compile_seconds
@@ -267,12 +267,20 @@ class Stages:
         return found, known
 
     async def _facts(self, asked: Asked) -> tuple[KernelFacts, float]:
-        """What is known of a kernel once it is compiled, and the processor seconds that this took. Raises Ended."""
-        compiled, spent = await self._compiled(asked.program, asked.specs, None)
-        made = compiled.facts.get("0", {}).get(0)
-        if made is None:
-            raise Ended(Status.CRASH, "the trace is not a Program: nothing to compile ahead")
-        return KernelFacts(asked.key, made.registers, made.spills, made.shared_bytes, made.num_warps, made.num_ctas), spent
+        """What is known of a kernel once it is compiled, in the fastest configuration that compiles, and the processor seconds
+        that this took. Raises Ended."""
+        orders = await self.orders(asked.program, asked.specs, asked.key) if asked.chooses else None
+        compiled, spent = await self._compiled(asked.program, asked.specs, orders)
+        for index, made in compiled.facts.get("0", {}).items():
+            size = (made.registers, made.spills, made.shared_bytes, made.num_warps, made.num_ctas)
+            return KernelFacts(asked.key, *size, chosen=index), spent
+        raise Ended(Status.CRASH, "the trace is not a Program: nothing to compile ahead")
+
+    async def orders(self, full: Program, specs: Specs, key: str) -> dict[int, tuple[int, ...]]:
+        """The configurations of autotuned launches from the fastest to the slowest, by modelled time. `key`: what the programs
+        that are followed are drawn from. Raises Ended."""
+        question = PriceRequest(full, specs, self.config.profile, key)
+        return (await self.job("run", question, self.config.limits.run_seconds, Prices))[0].orders
 
     async def survey(self, problem: Problem) -> Survey:
         """What is known of a problem's reference, found in a process of its own: its death or silence is the reference's."""

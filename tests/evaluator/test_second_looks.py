@@ -151,6 +151,22 @@ async def test_who_is_right_and_takes_too_long_is_looked_at_with_less_beside() -
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize(("shorter", "wrong"), [(judged(), True), (judged(Status.INCORRECT), False)])
+async def test_whose_loops_are_short_is_looked_at_with_less_beside_where_longer_sizes_take_too_long(
+    shorter: Judged, wrong: bool
+) -> None:
+    """A look of 128 rows that takes too long would leave it open whether a loop over 8192 columns is right: 16 rows show it."""
+    looks = (Longer("columns", {"ROWS": 128, "COLS": 8192}, None, Lighter("lighter", {"ROWS": 4, "COLS": 8192})),)
+    right = Judge(columns=TooLong(), lighter=judged())
+    assert await after(right, judged(Status.CORRECT, LOOP), looks=looks) is None
+    assert right.asked == ["columns", "lighter"]
+    judge = Judge(shorter, columns=TooLong(), lighter=judged(Status.INCORRECT))
+    found = await after(judge, judged(Status.CORRECT, LOOP), looks=looks)
+    assert (found is not None and (found.status, found.sizes) == (Status.INCORRECT, {"ROWS": 4, "COLS": 8192})) is wrong
+    assert judge.asked == ["columns", "lighter", "shorter"]
+
+
+@pytest.mark.anyio
 async def test_who_is_wrong_at_longer_sizes_is_wrong() -> None:
     found = await after(Judge(columns=judged(Status.INCORRECT)), judged(Status.CORRECT, LOOP))
     assert found is not None

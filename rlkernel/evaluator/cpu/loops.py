@@ -7,9 +7,9 @@ turn. They stay unknown after the loop. A loop inside whose bounds depend on the
 it is.
 
 Example: a product over 524,288 in steps of 32 is two turns in place of 16,384. Shortened are `for` loops over a `range`, and
-`while` loops that count: `while k < K:` with `k += BLOCK` in it, where neither `K` nor `BLOCK` changes. The turn that stands for
-others of a `for` loop has the last one's number, so that its masks tell whether the last block is a whole one; where it is not,
-turns between say what the others store (`between`).
+`while` loops that count: `while k < K:` with `k += BLOCK` in it, where neither `K` nor `BLOCK` changes, as `tl.num_programs(0)`
+does not. The turn that stands for others of a `for` loop has the last one's number, so that its masks tell whether the last block
+is a whole one; where it is not, turns between say what the others store (`between`).
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ from rlkernel.evaluator.judging.costs.counts import Counts
 
 FOLLOWED = 1
 """Turns that are followed as they are."""
+_SAME = {"num_programs", "cdiv", "minimum", "maximum"}
+"""Functions of the language that always give the same of the same numbers."""
 LONG = 2
 """Turns up to which a loop is not shortened: loops inside of loops are many turns, however short each is."""
 
@@ -246,16 +248,35 @@ def _counts(node: ast.While) -> list[ast.expr] | None:
     if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.left, ast.Name)) or node.orelse:
         return None
     name, comparison, last = test.left.id, type(test.ops[0]).__name__, test.comparators[0]
-    changes = [s for s in node.body if isinstance(s, ast.AugAssign) and isinstance(s.target, ast.Name) and s.target.id == name]
+    steps = [step for statement in node.body if (step := _added(statement, name)) is not None]
     stored = [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
-    if len(changes) != 1 or stored.count(name) != 1 or not isinstance(changes[0].op, ast.Add):
+    if len(steps) != 1 or stored.count(name) != 1:
         return None
-    step = changes[0].value
-    plain = not any(isinstance(n, (ast.Call, ast.Subscript)) for part in (last, step) for n in ast.walk(part))
+    step = steps[0]
+    plain = not any(_may_change(n) for part in (last, step) for n in ast.walk(part))
     used = {n.id for part in (last, step) for n in ast.walk(part) if isinstance(n, ast.Name)}
     if comparison not in ("Lt", "LtE", "Gt", "GtE") or not plain or used & set(stored):
         return None
     return [ast.Constant(comparison), _load(name), copy.deepcopy(last), copy.deepcopy(step)]
+
+
+def _added(statement: ast.stmt, name: str) -> ast.expr | None:
+    """What a statement adds to a variable: `k` of `i += k` and of `i = i + k`; None for any other."""
+    match statement:
+        case ast.AugAssign(target=ast.Name(id=target), op=ast.Add(), value=added) if target == name:
+            return added
+        case ast.Assign(targets=[ast.Name(id=target)], value=ast.BinOp(left=ast.Name(id=left), op=ast.Add(), right=added)) if (
+            target == left == name
+        ):
+            return added
+    return None
+
+
+def _may_change(node: ast.AST) -> bool:
+    """Whether what a node gives may be another value each time."""
+    if isinstance(node, ast.Call):
+        return not (isinstance(node.func, ast.Attribute) and node.func.attr in _SAME)
+    return isinstance(node, ast.Subscript)
 
 
 def _hidden(loop: str, names: list[str]) -> ast.stmt:

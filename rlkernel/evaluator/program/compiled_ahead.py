@@ -1,7 +1,9 @@
-"""Kernels that host code compiles ahead of a launch: `kernel.warmup(...)`, whose handle tells registers and shared memory.
+"""What host code asks of kernels before a forward is at its end: `kernel.warmup(...)`, whose handle tells registers and shared
+memory, and `kernel.best_config`, of which the next launch takes a number.
 
 A trace compiles nothing. It ends with `Asked`; the pool has that one launch compiled, and the candidate is traced again with
-`KernelFacts`. So a grid that is chosen by occupancy is the one that a plain run would choose.
+`KernelFacts`. So a grid that is chosen by occupancy is the one that a plain run would choose. An autotuner whose choice is read
+has the configuration that the model of time puts first from then on, and no other.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from rlkernel.evaluator.program.schema import Program
 from rlkernel.evaluator.program.variant import Specs
 
 MOST_ASKED = 16
-"""How many kernels one candidate may compile ahead, at all its sizes."""
+"""How many kernels one candidate may ask for, at all its sizes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +27,15 @@ class Asked:
     """A Program of that one launch."""
     specs: Specs
 
+    @property
+    def chooses(self) -> bool:
+        """Whether the question is which configuration is taken."""
+        return any(len(launch.configs) > 1 for launch in self.program.launches)
+
 
 @dataclass(frozen=True, slots=True)
 class KernelFacts:
-    """What the handle of a compiled kernel tells."""
+    """What the handle of a compiled kernel tells, or which configuration of an autotuned one is taken."""
 
     key: str
     """That of the question."""
@@ -40,3 +47,5 @@ class KernelFacts:
     """Per program."""
     num_warps: int
     num_ctas: int
+    chosen: int = 0
+    """The configuration, among those of the question."""

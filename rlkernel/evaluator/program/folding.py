@@ -178,7 +178,7 @@ def _drawn(tensor: torch.Tensor, weight: torch.Tensor) -> bool:
     """Whether a tensor holds a weight's numbers as both sides have drawn them: a round may have multiplied the weight."""
     if not _scaled(tensor, weight):
         return False
-    factor = abs((_without_outliers(tensor, weight).reshape(-1)[0] / tensor.reshape(-1)[0]).item())
+    factor = (_without_outliers(tensor, weight).reshape(-1)[0] / tensor.reshape(-1)[0]).item()
     return factor in (1.0, OUT_OF_RANGE, 1.0 / OUT_OF_RANGE)
 
 

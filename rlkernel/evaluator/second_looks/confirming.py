@@ -7,9 +7,10 @@ from dataclasses import replace
 from rlkernel.evaluator.cpu_judge import Judged
 from rlkernel.evaluator.judging.undecided import Undecided
 from rlkernel.evaluator.judging.verdict import failed
-from rlkernel.evaluator.messages.oracle import Longer
+from rlkernel.evaluator.messages.oracle import Lighter, Longer
 from rlkernel.evaluator.second_looks.looking import Candidate, Looks, halvings_of
 from rlkernel.evaluator.stages import Ended
+from rlkernel.reference_text import small_of
 from rlkernel.types import Evaluation
 
 MOST_CONFIRMING = 4
@@ -18,26 +19,32 @@ MOST_CONFIRMING = 4
 
 async def confirm(looks: Looks, one: Candidate, found: Judged) -> Evaluation | Undecided | None:
     """What is wrong at longer sizes with a candidate that is right at the first ones: at sizes that should be long enough,
-    and where they are not, at the longest. Kernels that fail are wrong once no look is left. Undecided where something stays
-    short."""
+    and where they are not, at the longest; where these take too long, with less beside what is long. Kernels that fail are wrong
+    once no look is left. Undecided where something stays short."""
     short = found.short
     broken: Evaluation | None = None
     async for look in looks.longer(one, MOST_CONFIRMING, dict.fromkeys((halvings_of(short), 0))):
+        at: Longer | Lighter = look
         again = await looks.look(one, look.source, one.at_full)
-        if isinstance(again, Ended) and broken is None and await _right_beside(looks, one, look):
-            broken = replace(failed(again.status, again.detail, one.clock.now), sizes=look.sizes)
+        if again is None and look.lighter is not None:
+            at = look.lighter
+            again = await looks.look(one, at.source, one.at_full)
+        if isinstance(again, Ended) and broken is None and await _right_beside(looks, one, at):
+            broken = replace(failed(again.status, again.detail, one.clock.now), sizes=at.sizes)
         if not isinstance(again, Judged) or not again.same_work:
             continue
-        if again.evaluation.matches is False and await _right_beside(looks, one, look):
-            return replace(again.evaluation, sizes=look.sizes)
+        if again.evaluation.matches is False and await _right_beside(looks, one, at):
+            return replace(again.evaluation, sizes=at.sizes)
         short &= again.short
         if not short:
             return None
     return broken or Undecided.LONGER
 
 
-async def _right_beside(looks: Looks, one: Candidate, look: Longer) -> bool:
+async def _right_beside(looks: Looks, one: Candidate, look: Longer | Lighter) -> bool:
     """Whether a candidate is right where only those sizes differ from the first ones that were made smaller for a look."""
+    if isinstance(look, Lighter):
+        return await looks.right_where_shorter(one, look.sizes, small_of(one.problem.source))
     if look.beside is None:
         return True
     beside = await looks.look(one, look.beside, one.at_full)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rlkernel.evaluator.cpu_judge import Judged
-from rlkernel.evaluator.judging.sizes.resizing import Sizes, is_longer, numbers_of, shortest, with_small
+from rlkernel.evaluator.judging.sizes.resizing import Sizes, is_longer, numbers_of
 from rlkernel.evaluator.judging.undecided import Undecided, told
 from rlkernel.evaluator.judging.verdict import failed
 from rlkernel.evaluator.messages.children import Extent
@@ -14,7 +14,6 @@ from rlkernel.evaluator.second_looks.confirming import MOST_CONFIRMING
 from rlkernel.evaluator.second_looks.looking import Candidate, Looks, halvings_of
 from rlkernel.evaluator.second_looks.varying import vary
 from rlkernel.evaluator.stages import Ended
-from rlkernel.reference_text import prompt_source
 from rlkernel.types import Evaluation, Status
 
 MOST_FILLING = 4
@@ -91,23 +90,13 @@ async def _refute(looks: Looks, one: Candidate, sizes: Sizes, short: frozenset[E
                 short &= again.short
             else:
                 wrong = again.evaluation
-        if wrong is not None and await _right_where_shorter(looks, one, look.sizes, sizes):
+        if wrong is not None and await looks.right_where_shorter(one, look.sizes, sizes):
             return replace(wrong, sizes=look.sizes)
         if not short:
             return None
         if seen == MOST_CONFIRMING:
             break
     return Undecided.LONGER
-
-
-async def _right_where_shorter(looks: Looks, one: Candidate, sizes: Sizes, right: Sizes) -> bool:
-    """Whether a candidate that is right at some sizes is so at the shorter of these and of others, so that what is wrong there
-    comes with what is longer."""
-    shorter = shortest(sizes, right)
-    if shorter == right:
-        return True
-    beside = await looks.look(one, with_small(prompt_source(one.problem.source, name=one.problem.name), shorter), one.at_full)
-    return isinstance(beside, Judged) and beside.evaluation.matches is True
 
 
 def _numbers_in(sizes: Sizes) -> set[int]:

@@ -8,11 +8,13 @@ from dataclasses import dataclass, replace
 from rlkernel.errors import BrokenReference
 from rlkernel.evaluator.cpu_judge import AtFull, CpuJudge, Judged, TooLong
 from rlkernel.evaluator.judging.sizes.own_sizes import OwnSizes
+from rlkernel.evaluator.judging.sizes.resizing import Sizes, shortest, with_small
 from rlkernel.evaluator.judging.undecided import Undecided
 from rlkernel.evaluator.messages.children import Extent
 from rlkernel.evaluator.messages.oracle import Longer
 from rlkernel.evaluator.processes.fork_server import Child
 from rlkernel.evaluator.stages import Clock, Ended, Stages
+from rlkernel.reference_text import prompt_source
 from rlkernel.types import Problem, Status
 
 MOST_WORK = 300_000.0
@@ -66,6 +68,16 @@ class Looks:
             return end if kernels_failed(end) else None
         except (TooLong, BrokenReference):
             return None
+
+    async def right_where_shorter(self, one: Candidate, sizes: Sizes, right: Sizes) -> bool:
+        """Whether a candidate that is right at some sizes is so at the shorter of these and of others, so that what is wrong
+        there comes with what is longer."""
+        shorter = shortest(sizes, right)
+        if shorter == right:
+            return True
+        source = with_small(prompt_source(one.problem.source, name=one.problem.name), shorter)
+        beside = await self.look(one, source, one.at_full)
+        return isinstance(beside, Judged) and beside.evaluation.matches is True
 
 
 def halvings_of(short: Iterable[Extent]) -> int:

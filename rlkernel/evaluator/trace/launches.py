@@ -9,7 +9,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 import triton
@@ -31,7 +31,7 @@ from rlkernel.evaluator.trace.inductor import compiled_style
 from rlkernel.evaluator.trace.kernels import KernelTable, parts_of
 from rlkernel.evaluator.trace.patched import patched
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable
-from rlkernel.evaluator.trace.tuning import Choices, Chosen
+from rlkernel.evaluator.trace.tuning import Choices, Chosen, key_of_choice
 from rlkernel.evaluator.trace.warmup import Handle, NeedsKernel, question
 
 
@@ -59,7 +59,7 @@ class LaunchRecorder:
     def __init__(
         self, recorder: Recorder, table: KernelTable, filename: str, known: Mapping[str, KernelFacts] | None = None
     ) -> None:
-        """`known`: the kernels that host code compiles ahead and that were compiled."""
+        """`known`: of the kernels that host code has asked about."""
         self.recorder = recorder
         self.table = table
         self.filename = filename
@@ -134,7 +134,7 @@ class LaunchRecorder:
         values, config = self._encoded(jit, self._with_tensors(bound), (1, 1, 1))
         kernel = self._kernel(jit, bound)
         functions = tuple(function for function in self.table.functions if function is not None)
-        asked = question(kernel, functions, values, config, self.recorder.tensor)
+        asked = question(kernel, functions, values, (config,), self.recorder.tensor)
         if asked.key not in self._known:
             self.asked = asked
             raise NeedsKernel(asked)
@@ -155,16 +155,19 @@ class LaunchRecorder:
 
     def autotune_run(self, tuner: Any, *args: Any, **kwargs: Any) -> None:
         """Record every configuration as an alternative of one launch, with the numbers that it gives to the kernel and what its
-        hook does to tensors. Raises Untraceable where configurations differ in the kernel or in the tensors that it is given."""
+        hook does to tensors; where the host has read which one is chosen, that one. Raises Untraceable where configurations
+        differ in the kernel or in the tensors that it is given."""
         if len(tuner.configs) > MAX_CHOICES:
             raise Untraceable(f"an autotuner has {len(tuner.configs)} configurations, more than {MAX_CHOICES}; name fewer")
         tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))
         found: list[tuple[int, dict[str, Value], Config]] = []
         hooks: list[list[Step]] = []
-        together, kept = self._choices.of(tuner, kwargs)
+        settled = self._known.get(key_of_choice(tuner))
+        together, kept = self._choices.of(tuner, kwargs) if settled is None else (None, (0,))
+        configs = tuner.configs if settled is None else [tuner.configs[settled.chosen]]
         began = len(self.recorder.steps)
         try:
-            for config in tuner.configs:
+            for config in configs:
                 conflicts = kwargs.keys() & config.kwargs.keys()
                 if conflicts and len(tuner.configs) > 1:
                     raise ValueError(
@@ -182,8 +185,16 @@ class LaunchRecorder:
             tuner.nargs = None
         launch = replace(self._tuned_launch(found, hooks), tuned_with=together)
         self.kept[id(launch)] = kept
-        tuner.best_config = tuner.configs[kept[0]] if len(kept) == 1 else Chosen([tuner.configs[index] for index in kept])
+        ask = functools.partial(self._asks_choice, launch, key_of_choice(tuner))
+        tuner.best_config = configs[kept[0]] if len(kept) == 1 else Chosen([configs[index] for index in kept], ask)
         self.recorder.launch(launch)
+
+    def _asks_choice(self, launch: Launch, key: str) -> NoReturn:
+        """End the trace with the question which configuration of a launch is taken."""
+        functions = tuple(function for function in self.table.functions if function is not None)
+        configs = tuple(replace(config, before=()) for config in launch.configs)
+        self.asked = question(launch.function, functions, dict(launch.args), configs, self.recorder.tensor, key)
+        raise NeedsKernel(self.asked)
 
     def _tuned_launch(self, found: list[tuple[int, dict[str, Value], Config]], hooks: list[list[Step]]) -> Launch:
         """One launch of several configurations. What all hooks do alike is recorded before it."""

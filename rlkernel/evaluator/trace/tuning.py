@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 from triton.runtime.errors import AutotunerError
 
@@ -38,6 +39,12 @@ class Choices:
         return self._made[key]
 
 
+def key_of_choice(tuner: Any) -> str:
+    """By which it is known which configuration an autotuner takes: the same at all sizes."""
+    text = f"{tuner.base_fn.__name__}: {'; '.join(map(str, tuner.configs))}"
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
 def _key(tuner: Any, kwargs: dict[str, Any]) -> tuple[Any, ...]:
     """What `Autotuner.run` looks its choice up by, the same in Triton 3.6 and 3.7: the values of the key's arguments, and the
     dtypes of all arguments that have one."""
@@ -63,25 +70,28 @@ def _pruned(tuner: Any, kwargs: dict[str, Any]) -> tuple[int, ...]:
 
 class Chosen:
     """What `best_config` of an autotuner is after a launch: the choice is made later, on the card. It can be printed, and what
-    all configurations that may be chosen have in common is known; anything else raises Untraceable."""
+    all configurations that may be chosen have in common is known. Whoever reads what differs asks which one is chosen, and no
+    other is from then on; whoever compares it raises Untraceable."""
 
-    def __init__(self, configs: Sequence[Any]) -> None:
+    def __init__(self, configs: Sequence[Any], ask: Callable[[], NoReturn]) -> None:
+        """`ask`: ends the trace with the question."""
         self._configs = configs
-        self.kwargs = _Numbers([config.kwargs for config in configs])
+        self._ask = ask
+        self.kwargs = _Numbers([config.kwargs for config in configs], ask)
 
     def all_kwargs(self) -> Mapping[str, Any]:
-        return _Numbers([config.all_kwargs() for config in self._configs])
+        return _Numbers([config.all_kwargs() for config in self._configs], self._ask)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return _common(name, [getattr(config, name) for config in self._configs])
+        return _common([getattr(config, name) for config in self._configs], self._ask)
 
     def __eq__(self, other: object) -> bool:
-        raise Untraceable(_UNKNOWN.format(name="best_config"))
+        raise Untraceable(_UNKNOWN)
 
     def __hash__(self) -> int:
-        raise Untraceable(_UNKNOWN.format(name="best_config"))
+        raise Untraceable(_UNKNOWN)
 
     def __repr__(self) -> str:
         return " or ".join(map(str, self._configs))
@@ -90,16 +100,17 @@ class Chosen:
 class _Numbers(Mapping[str, Any]):
     """The numbers that a chosen configuration gives to the kernel, by name."""
 
-    def __init__(self, given: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(self, given: Sequence[Mapping[str, Any]], ask: Callable[[], NoReturn]) -> None:
         self._given = given
+        self._ask = ask
 
     def __getitem__(self, name: str) -> Any:
         if not any(name in one for one in self._given):
             raise KeyError(name)
-        return _common(name, [one.get(name) for one in self._given])
+        return _common([one.get(name) for one in self._given], self._ask)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_common("kwargs", [list(one) for one in self._given]))
+        return iter(_common([list(one) for one in self._given], self._ask))
 
     def __len__(self) -> int:
         return len(list(iter(self)))
@@ -109,15 +120,15 @@ class _Numbers(Mapping[str, Any]):
 
 
 _UNKNOWN = (
-    "the host reads {name} of the configuration that an autotuner chooses, which is not known while it is traced; "
-    "let what the kernel writes not depend on it, such as a sum by tl.atomic_add, or give all configurations the same"
+    "the host compares the configuration that an autotuner chooses, which is not known while it is traced; read the numbers that "
+    "it gives to the kernel"
 )
 
 
-def _common(name: str, values: Sequence[Any]) -> Any:
-    """The value that all configurations have. Raises Untraceable."""
+def _common(values: Sequence[Any], ask: Callable[[], NoReturn]) -> Any:
+    """The value that all configurations have; asks where they differ."""
     if any(value != values[0] for value in values):
-        raise Untraceable(_UNKNOWN.format(name=name))
+        ask()
     return values[0]
 
 

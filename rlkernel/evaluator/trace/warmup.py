@@ -1,4 +1,4 @@
-"""`kernel.warmup(...)` while a candidate is traced: the handle of a kernel whose facts are known, or the question for them."""
+"""`kernel.warmup(...)` and `kernel.best_config` in a trace: what is known of a kernel, or the question for it."""
 
 from __future__ import annotations
 
@@ -56,26 +56,31 @@ def question(
     function: int,
     functions: tuple[Function, ...],
     values: dict[str, Value],
-    config: Config,
+    configs: tuple[Config, ...],
     tensor: Callable[[int], torch.Tensor],
+    key: str | None = None,
 ) -> Asked:
-    """What to ask for a kernel with these arguments. `tensor`: of a number in the trace. Raises Untraceable for arguments that
-    are numbers of weights."""
+    """What to ask for a kernel with these arguments. `tensor`: of a number in the trace; `key`: by which the answer is known, by
+    default its text and all arguments. Raises Untraceable for arguments that are numbers of weights."""
     numbers: dict[int, int] = {}
     given: dict[str, Value] = {}
     for name, value in values.items():
         if isinstance(value, ScalarRef):
-            raise Untraceable(f"kernel.warmup() is given a parameter's value as {name}; pass a plain number")
+            raise Untraceable(f"a kernel that the host asks about is given a parameter's value as {name}; pass a plain number")
         base = value.base if isinstance(value, Descriptor) else value
         if isinstance(base, TensorRef):
             base = TensorRef(numbers.setdefault(base.number, len(numbers)))
         given[name] = replace(value, base=base) if isinstance(value, Descriptor) else base
-    launch = Launch(function, given, (config,), 0)
+    launch = Launch(function, given, configs, 0)
     specs = Specs((), tuple(_spec(tensor(number)) for number in numbers))
     program = Program(functions, (), (), {}, tuple(numbers.values()), (launch,), None)
-    text = kernel_text(functions, function, config.constants)  # with its helpers, wherever they stand in the table
-    key = hashlib.sha256(repr((text, given, config.options, config.blocks, config.args, specs)).encode()).hexdigest()[:32]
-    return Asked(key, program, specs)
+    return Asked(key or _key(launch, functions, specs), program, specs)
+
+
+def _key(launch: Launch, functions: tuple[Function, ...], specs: Specs) -> str:
+    config = launch.configs[0]
+    text = kernel_text(functions, launch.function, config.constants)  # with its helpers, wherever they stand in the table
+    return hashlib.sha256(repr((text, launch.args, config.options, config.blocks, config.args, specs)).encode()).hexdigest()[:32]
 
 
 def _spec(tensor: torch.Tensor) -> TensorSpec:

@@ -56,7 +56,9 @@ async def test_a_long_loop_costs_as_much_as_all_of_its_turns(pool: Pool, relu: P
     once = await priced(pool, relu, body())
     assert await priced(pool, relu, body().replace("n // 1024", "n // 512")) == pytest.approx(2 * once, rel=0.02)
     while_ = f"i = 0\n    while i < n:\n        {READ.replace('{mask}', '').replace('+ i)', '+ i // 1024)')}\n        i += 1024"
-    assert await priced(pool, relu, while_) == pytest.approx(once, rel=0.02)
+    ways = ["i += 1024", "i = i + 1024", "i += 1024 * tl.num_programs(1)"]  # the grid has one program along that axis
+    for way in ways:
+        assert await priced(pool, relu, while_.replace("i += 1024", way)) == pytest.approx(once, rel=0.02), way
 
 
 @pytest.mark.anyio

@@ -94,15 +94,18 @@ def test_a_weight_that_is_changed_once_it_is_drawn_stays_changed(init: str, name
         "self.weight = nn.Parameter(torch.empty(4, 3)); nn.init.trunc_normal_(self.weight)",
         "self.weight = nn.Parameter(torch.zeros(4, 3)); self.weight.data.add_(1)",
         "self.weight = nn.Parameter(torch.rand(4, 3)); self.weight.data.mul_(2).sub_(1)",
+        "self.weight = nn.Parameter(-torch.rand(4, 3))",
+        "self.weight = nn.Parameter(torch.rand(4, 3)); self.weight.data.neg_()",
+        "self.mine = nn.Parameter(torch.randn(4, 3) * -1.0)",
     ],
 )
 @pytest.mark.parametrize("factor", [1.0, 2.0**26])
 def test_a_weight_that_is_drawn_in_several_steps_is_given_as_the_reference_has_it(init: str, factor: float) -> None:
     """The reference draws in the same steps, so that its numbers are those of the last one."""
     seed_generators(SEED)
-    plain = Replay(program("return x", init=init), torch.device("cpu"), lambda *call: None).init([], SEED)["weight"]
+    ((name, plain),) = Replay(program("return x", init=init), torch.device("cpu"), lambda *call: None).init([], SEED).items()
     given = plain * factor
-    assert torch.equal(_constructed(init, 1.0, given)["weight"], given)
+    assert torch.equal(_constructed(init, 1.0, given)[name], given)
 
 
 def _drawn() -> torch.Tensor:

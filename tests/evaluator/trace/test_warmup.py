@@ -99,3 +99,28 @@ def test_a_handle_takes_all_arguments_as_tritons_does() -> None:
     with pytest.raises(Verdict, match="kernel copy takes 4 arguments, 3 were given") as verdict:
         traced(launches, KernelFacts(key_of(launches), 24, 0, 0, 2, 1))
     assert verdict.value.status is Status.RUNTIME_ERROR
+
+
+TUNED = HEAD.replace(
+    "@triton.jit\ndef copy",
+    "@triton.autotune([triton.Config({'BLOCK': 16}), triton.Config({'BLOCK': 32}, num_warps=2)], key=[])\n@triton.jit\ndef copy",
+)
+READ = "copy[(1,)](x, y, 6)\ny = y[: copy.best_config.kwargs['BLOCK']]\n"
+
+
+def test_what_an_autotuner_chooses_is_asked_for_where_the_host_reads_it() -> None:
+    with pytest.raises(NeedsKernel) as needs:
+        traced(READ, head=TUNED)
+    asked = needs.value.asked
+    assert asked.chooses and [config.constants["BLOCK"] for config in asked.program.launches[0].configs] == [16, 32]
+    (launch,) = traced(READ, KernelFacts(asked.key, 24, 0, 7, 2, 1, chosen=1), head=TUNED).program.launches
+    assert [(config.constants["BLOCK"], config.options["num_warps"]) for config in launch.configs] == [(32, 2)]
+    assert traced("copy[(1,)](x, y, 6)", head=TUNED).program.launches[0].configs[1:], "nobody reads it: it stays open"
+
+
+def test_the_choice_is_asked_for_at_the_size_that_is_timed() -> None:
+    source = TUNED + textwrap.indent(READ, " " * 8) + "\n        return y\n"
+    larger = {"tensor": {"shape": [4, 3], "stride": [3, 1], "dtype": "float32"}}
+    with pytest.raises(NeedsKernel) as needs:
+        trace(source, PROFILES["h200"], [Variant([[], {"dict": []}], [one]) for one in (X, larger)])
+    assert [spec.shape for spec in needs.value.asked.specs.inputs] == [(4, 3), (4, 3)]

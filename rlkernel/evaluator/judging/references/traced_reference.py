@@ -10,6 +10,7 @@ import torch
 
 from rlkernel.errors import BrokenReference
 from rlkernel.evaluator.devices import DeviceProfile
+from rlkernel.evaluator.judging.costs.halves import HALF, Halves, seen_in_half
 from rlkernel.evaluator.judging.costs.least_work import ALL, LEAST, Matters, least_share
 from rlkernel.evaluator.judging.costs.least_written import LeastWritten
 from rlkernel.evaluator.judging.costs.operator_costs import (
@@ -141,8 +142,10 @@ class TracedReference:
             least.see(step, read, made)
             if any(t.untyped_storage()._cdata in dependent for t in read):
                 dependent.update(t.untyped_storage()._cdata for t in [*made, *(read if writes(step) else ())])
+            halves.see(step, read, made)
             if work := flops(step, read, made):
-                products[made[0].dtype] = products.get(made[0].dtype, 0.0) + work
+                dtype = HALF if made[0].dtype is torch.float32 and halves.multiplied(read) else made[0].dtype
+                products[dtype] = products.get(dtype, 0.0) + work
                 needed.append(least_flops(step, read, made))
                 share = matters.steps.get(index)
                 mattering.append(share.operations(work, sum_length(step, read, made)) if share else work)
@@ -166,13 +169,15 @@ class TracedReference:
         replay = Replay(self.program, torch.device("meta"), lambda *a: None)
         replay.init(meta_tensors(self.variant.specs.init_inputs), 0)
         replay.prepare((), 0)
-        least = LeastWritten([*inputs, *replay.state().values()])
+        least, halves = LeastWritten([*inputs, *replay.state().values()]), Halves()
         outputs = tensors_of(replay.forward(inputs, 0, observe=observe))
         total = sum(sum(us) for us in rows.values())
         ops = [OpFact(op, len(us), sum(us), sum(us) / total) for op, us in rows.items()]
         ops.sort(key=lambda fact: -fact.us)
         moved = min(_distinct_bytes(outputs), sum(least.of(outputs)))
         matter = sum(mattering) / max(1.0, sum(products.values()))
+        if seen_in_half(outputs):
+            products[HALF] = products.get(HALF, 0.0) + products.pop(torch.float32, 0.0)
         floor = floor_us(sum(storages.values()), moved, products, self.profile, precision, matter)
         made = {o.untyped_storage()._cdata: dense_bytes(o) for o in outputs}
         written = sum(size for key, size in made.items() if key in dependent and key not in storages)

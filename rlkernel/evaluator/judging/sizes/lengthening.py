@@ -1,7 +1,8 @@
 """Longer sizes for a second look: those at which a loop has several turns that has one where results are compared first.
 
 Some of the constants that were reduced are as large as in the problem's file, or that halved until it fits; the others are as
-they were, or smaller where that is the price. Which of them are long, in this order:
+they were, or smaller where that is the price, also those that are not reduced where what is long is as in the file. Which of them
+are long, in this order:
 
 1. those that say no batch, together: 8192 columns of few rows;
 2. each alone, the most reduced one first: a product's inner extent. A size and places in it (`PLACE`) are one.
@@ -190,6 +191,7 @@ def _longest(search: Search, small: Sizes, long: Sizes, halvings: int) -> Sizes 
         ways = [(others, MOST_BURDEN)]
         if not halving:
             ways += [(others | {name: value}, MOST_WHOLE) for name, value in counts.items()]
+            ways.append(({name: value for name, value in every.items() if name not in long}, MOST_BURDEN))
         for paying, most in ways:
             for shrink in SHRINKS:
                 fewer = {name: map_numbers(_divided, value, shrink) for name, value in paying.items()}

@@ -39,6 +39,22 @@ def test_the_floor_of_a_float32_product_follows_the_precision() -> None:
     assert floors == [pytest.approx(0.9 * 0.5 * flops * 3 / 7.9e8), *[pytest.approx(0.9 * 0.5 * flops / 4.0e8)] * 2]
 
 
+@pytest.mark.parametrize(
+    ("product", "half"),
+    [
+        ("x.half().float() @ x.half().float().t()", True),  # numbers of half precision, whatever their dtype
+        ("(torch.softmax(x, -1) @ x).half()", True),  # nobody sees more than half precision of it
+        ("(x @ x).half(), x @ x", False),
+        ("(x.half().float() * 0.3) @ x", False),
+        ("x.half().float().mul_(0.3) @ x.half().float()", False),
+        ("(x @ x).half(), (x @ x).argmax()", False),  # an index is exact
+    ],
+)
+def test_the_floor_of_a_product_that_half_precision_computes_is_that_of_half_precision(product: str, half: bool) -> None:
+    found = prepare(PRODUCT.replace("x @ x", product).replace("8192", "2048"), "product", H200, Precision.PYTORCH).costs
+    assert found.floor_us == pytest.approx(0.9 * 0.5 * found.products / (7.9e8 if half else 4.0e8))
+
+
 def test_operations_that_any_method_needs_are_those_of_products() -> None:
     """A kernel of its own for singular values of 32 x 2 needs a fifth of what a library's method takes."""
     source = PRODUCT.replace("x @ x", "(x @ x).sum() + torch.linalg.svdvals(x[:, :2])").replace("8192", "32")

@@ -2,8 +2,9 @@
 
 Who writes them into a kernel would be right, whatever it is given. So a round has others, which the reference bears as it bears
 those: a mask's elements are turned around along its last axis, so that each row keeps as many; consecutive places lie one farther
-or, where that leads out of a table, are turned around, too; so are numbers in no order. Bounds of segments keep their order and the
-lengths of the segments, which follow one another in another order. Other numbers in an order stay: kernels rely on what it says.
+or, where that leads out of a table, are turned around, too; so are numbers in no order. Bounds of segments keep their order
+and the lengths of the segments, which follow one another in another order. Other numbers in an order stay: kernels rely on what
+it says.
 Source: ours.
 """
 
@@ -106,7 +107,8 @@ def turned_around(tensor: torch.Tensor) -> torch.Tensor:
     """The elements moved along their last axis by about half of it, those at the end to its begin; by one where that gives the
     same. Of numbers that rise, which are bounds of segments, the lengths of the segments are."""
     axis = _axis(tensor)
-    if tensor.dim() == 1 and tensor.dtype in WHOLE and _is_sorted(tensor) and not _holds_two(tensor) and not is_consecutive(tensor):
+    numbers = tensor.dim() == 1 and tensor.dtype in WHOLE and not _holds_two(tensor)
+    if numbers and _is_sorted(tensor) and not is_consecutive(tensor):
         lengths = turned_around(torch.stack([tensor.diff(), tensor.diff()]))[0]
         return torch.cat([tensor[:1], tensor[:1] + lengths.cumsum(0).to(tensor.dtype)])
     size = tensor.shape[axis]

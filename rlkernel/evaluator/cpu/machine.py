@@ -179,7 +179,7 @@ class Machine(Arithmetic):
                 sectors = np.unique(mine // np.uint64(SECTOR))
                 self._moved[place] = moved = float(sectors.size * SECTOR)
                 self.reuse.touch(storage, sectors, moved)
-                self.counts.traffic[storage] = self.counts.traffic.get(storage, 0.0) + moved
+                self.counts.move(storage, moved, self.kinds.share_apart(ptrs))
             if write and not unknown:
                 self.counts.store(storage, mine.size * width, (math.prod(shape) - addresses.size) * width)
         if write and unknown and addresses.size and len(self._starts):
@@ -234,7 +234,7 @@ class Machine(Arithmetic):
             storage = ELSEWHERE if index == ELSEWHERE else self._order[int(index)]
             moved = max(SECTOR * np.unique(mine // np.uint64(SECTOR)).size, mine.size * width)
             self.reuse.touch(storage, None, float(moved))
-            self.counts.traffic[storage] = self.counts.traffic.get(storage, 0.0) + float(moved)
+            self.counts.move(storage, float(moved))
 
     def create_ptr_to_int(self, pointer: Any, kind: Any) -> Any:
         """While launches are priced addresses are made up, and a kernel that looked at them would know that. They count as values

@@ -19,6 +19,7 @@ from rlkernel.evaluator.judging.references.traced_reference import Costs, Traced
 from rlkernel.evaluator.judging.sizes.counting import counts_elements
 from rlkernel.evaluator.judging.sizes.own_sizes import Shape, counterparts
 from rlkernel.evaluator.judging.zeros.full_share import Studied, full_share, makes_zeros, multiplies
+from rlkernel.evaluator.messages.judgement import NOTHING
 from rlkernel.evaluator.program.replaced import drawn
 from rlkernel.evaluator.program.schema import Op, Program
 from rlkernel.evaluator.program.variant import Variant
@@ -66,6 +67,8 @@ def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision
         matters = _matters(source, name, profile, small, (traced_small.program, traced_full.program))
         costs = traced_full.costs(precision, matters)
         plants = _plants(small, source, traced_small)
+        if traced_small.given > MOST_LOOKED_AT or may_hide(_given(small, 0), _given(small, 1)):
+            costs = replace(costs, reads=NOTHING)
         if matters is ALL:
             costs = replace(costs, least_share=_least_share(costs, small, traced_small))
     except Untraceable as error:

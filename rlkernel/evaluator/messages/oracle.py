@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rlkernel.evaluator.messages.children import RoundInputs, RoundOutputs
+from rlkernel.evaluator.messages.judgement import NOTHING, Reads
 from rlkernel.evaluator.program.variant import Variant
 from rlkernel.types import Closeness, OpFact, Precision
 
@@ -119,6 +120,8 @@ class Brief:
     """Operators of the reference that the model of time does not know: then no time can be modelled."""
     written: tuple[float, ...] = ()
     """The bytes that the reference writes of each output, at full size."""
+    reads: Reads = NOTHING
+    """What the reference needs to the last element, at full size."""
     counterparts: tuple[tuple[int, tuple[int, ...]], ...] = ()
     """Numbers of the full size, and what may stand for each at the small one, see `judging.sizes.own_sizes`."""
     counts: bool = False

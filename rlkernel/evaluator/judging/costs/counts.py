@@ -25,6 +25,8 @@ class Counts:
     programs: int = 0
     traffic: dict[int, float] = field(default_factory=dict)
     """Storage index (order of tensor arguments) -> bytes moved in 32-byte sectors, reads and writes."""
+    apart: dict[int, float] = field(default_factory=dict)
+    """The same, where what several programs touch by one access counts once: at least the bytes that are touched at all."""
     stored: dict[int, float] = field(default_factory=dict)
     """Storage index -> bytes written, without sectors."""
     left_out: dict[int, float] = field(default_factory=dict)
@@ -72,6 +74,11 @@ class Counts:
         most = np.argsort(-times, kind="stable")[:MOST_WORDS]
         _add(self.atomics, dict(zip(found[most].tolist(), times[most].tolist(), strict=True)), each)
 
+    def move(self, storage: int, moved: float, share: float = 1.0) -> None:
+        """Count an access to so many bytes. share: of the programs that make it, those that find others' bytes there no more."""
+        self.traffic[storage] = self.traffic.get(storage, 0.0) + moved
+        self.apart[storage] = self.apart.get(storage, 0.0) + share * moved
+
     def store(self, storage: int, written: int, masked: int) -> None:
         """Count a store that writes so many bytes, and leaves others out of its block."""
         self.stored[storage] = self.stored.get(storage, 0.0) + float(written)
@@ -80,6 +87,7 @@ class Counts:
     def add(self, other: Counts, factor: float) -> None:
         """Count what another one has counted, so many times."""
         _add(self.traffic, other.traffic, factor)
+        _add(self.apart, other.apart, factor)
         _add(self.stored, other.stored, factor)
         _add(self.left_out, other.left_out, factor)
         _add(self.first, other.first, factor)

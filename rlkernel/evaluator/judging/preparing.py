@@ -67,7 +67,7 @@ def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision
         matters = _matters(source, name, profile, small, (traced_small.program, traced_full.program))
         costs = traced_full.costs(precision, matters)
         plants = _plants(small, source, traced_small)
-        if traced_small.given > MOST_LOOKED_AT or may_hide(_given(small, 0), _given(small, 1)):
+        if traced_small.given > MOST_LOOKED_AT or may_hide(_given(small, 0, buffers=False), _given(small, 1, buffers=False)):
             costs = replace(costs, reads=NOTHING)
         if matters is ALL:
             costs = replace(costs, least_share=_least_share(costs, small, traced_small))
@@ -125,7 +125,7 @@ def _matters(
     return found if found is not None and found.steps else ALL
 
 
-def _given(reference: Reference, seed: int) -> list[torch.Tensor]:
+def _given(reference: Reference, seed: int, *, buffers: bool = True) -> list[torch.Tensor]:
     """The tensors that a forward is given: inputs, parameters and buffers, as the reference's author draws them."""
     model = reference.model(seed)
-    return [*tensors_of(reference.inputs(seed)), *model.parameters(), *model.buffers()]
+    return [*tensors_of(reference.inputs(seed)), *model.parameters(), *(model.buffers() if buffers else ())]

@@ -3,7 +3,7 @@
 Followed from the outputs back: an operator whose result is needed whole needs its operands whole if each of their elements has a
 part in it (`WHOLE`, and what is done to each element). Others claim nothing: gathers, windows with gaps, writes into a part. Nor
 does what is combined with a tensor that depends on neither inputs nor parameters, such as a mask that forward makes, which may
-hide a part of it. Several views of one memory are needed whole together, as the two halves of a gated product. Source: ours.
+hide a part of it; what memory hides has to be looked at. Several views of one memory are needed whole together, as the two halves of a gated product. Source: ours.
 """
 
 from __future__ import annotations
@@ -25,6 +25,10 @@ WHOLE = {
     "std_mean", "sum", "topk", "var", "var_mean",
 }  # fmt: skip
 """Operators in whose results each element of each operand has a part, beside those of elements."""
+LABELLED = {"nll_loss_forward", "nll_loss2d_forward"}
+"""Operators that take one number of each row of their first operand, by its label."""
+OF_ROWS = "_log_softmax"
+"""Of which each number of a result needs the row whole."""
 CONVOLUTION, ATTENTION = "convolution", "scaled_dot_product_attention"
 _Memory = int
 """A number for the memory of a tensor."""
@@ -51,7 +55,7 @@ class LeastRead:
         self._parameters = {name: self._number(tensor) for name, tensor in parameters.items()}
         self._drawn = {*self._inputs, *self._parameters.values()}
         """What depends on inputs or parameters."""
-        self._steps: list[tuple[set[_Memory], list[_Operand], bool]] = []
+        self._steps: list[tuple[str, set[_Memory], list[_Operand], bool]] = []
         self._sizes = {
             number: dense_bytes(tensor)
             for number, tensor in zip([*self._inputs, *self._parameters.values()], [*inputs, *parameters.values()], strict=True)
@@ -80,12 +84,13 @@ class LeastRead:
         hiding = [one for one, t in zip(operands, read, strict=True) if t.numel() > 1 and one.memory not in self._drawn]
         if any(one.memory in self._drawn for one in operands):
             self._drawn |= results
-        self._steps.append((results, operands, _needs_all(step, read) and not hiding))
+        self._steps.append((base_name(step.op), results, operands, _needs_all(step, read) and not hiding))
 
     def of(self, outputs: Iterable[torch.Tensor]) -> Reads:
         """The bytes of each input and parameter of which every element is needed; 0 of the others."""
         used: dict[_Memory, dict[tuple[int, torch.Size, tuple[int, ...]], int]] = {}
-        needed = set[_Memory]()
+        needed, rows = set[_Memory](), set[_Memory]()
+        """What is needed whole, and of what something of each row is."""
 
         def use(one: _Operand) -> None:
             places = used.setdefault(one.memory, {})
@@ -95,8 +100,10 @@ class LeastRead:
 
         for tensor in outputs:
             use(self._operand(tensor))
-        for results, operands, all_of_them in reversed(self._steps):
-            if all_of_them and results & needed:
+        for name, results, operands, all_of_them in reversed(self._steps):
+            if name in LABELLED and results & needed:
+                rows.add(operands[0].memory)
+            if all_of_them and (results & needed or (name == OF_ROWS and results & rows)):
                 for one in operands:
                     use(one)
             elif not all_of_them:
@@ -114,4 +121,4 @@ def _needs_all(step: Op, read: Sequence[torch.Tensor]) -> bool:
     if name == ATTENTION:
         causal = bool(argument(step, "is_causal", False))
         return len(read) == 3 and not (causal and read[0].shape[-2] != read[1].shape[-2])
-    return name in WHOLE or (torch.Tag.pointwise in operator(step.op).tags and name not in MASKED)
+    return name in WHOLE or name in MASKED or torch.Tag.pointwise in operator(step.op).tags

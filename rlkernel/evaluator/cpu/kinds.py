@@ -49,6 +49,7 @@ class Kinds:
         self._grid, self._members, self._index, self._exactly = grid, members, index, exactly
         self._alike = np.ones(members.shape, dtype=bool)
         self._sorted = 0
+        self._touched: set[tuple[int, int, int, int]] = set()
         self.left: list[Array] = []
         """Sets of programs that have decided something else, each in its own way, in the order of the decisions."""
 
@@ -91,14 +92,20 @@ class Kinds:
         inside = self._inside(mask)
         self._leave(inside, inside > inside[self._index])
 
-    def share_apart(self, pointers: Any) -> float:
+    def share_apart(self, pointers: Any, storage: int, sectors: Array) -> float:
         """Of the programs that decide alike, the share that touches something of its own by an access: those that begin and end
-        at the same addresses touch the same. 1 where that is not known."""
-        if self.count == 1:
+        at the same addresses touch the same. 1 where that is not known, and 0 where the followed one has touched it before."""
+        if self.count == 1 or not sectors.size:
+            return 1.0
+        what = storage, int(sectors[0]), int(sectors[-1]), int(sectors.size)
+        if what in self._touched:
+            return 0.0
+        self._touched.add(what)
+        if not vars(pointers).get("added", False):
             return 1.0
         ends = others(pointers)
         if ends is None:
-            return 1.0 if varies(pointers) else 1.0 / self._alike.sum()
+            return 1.0 if varies(pointers) else float(1.0 / self._alike.sum())
         ends = ends[self._alike] if ends.shape[0] == self.count else ends
         if ends.shape[0] < 2 or bool((ends[1:, 0] > ends[:-1, 0]).all()):
             return 1.0
@@ -214,6 +221,8 @@ def _ends(value: Any, count: int) -> Any:
 
 def followed(machine: Any, name: str, method: Callable[..., Any], args: Any, kwargs: dict[str, Any], made: Any) -> Any:
     """What the machine's method of this name made of these operands, with what it would have made in the other programs."""
+    if name == "create_addptr":  # what descriptors make of places, nobody follows
+        made.added = True
     if not any(map(_may_vary, args)) and not any(map(_may_vary, kwargs.values())):
         return made
     operands = list(_handles((args, tuple(kwargs.values()))))

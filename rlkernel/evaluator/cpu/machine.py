@@ -179,7 +179,7 @@ class Machine(Arithmetic):
                 sectors = np.unique(mine // np.uint64(SECTOR))
                 self._moved[place] = moved = float(sectors.size * SECTOR)
                 self.reuse.touch(storage, sectors, moved)
-                self.counts.move(storage, moved, self.kinds.share_apart(ptrs))
+                self.counts.move(storage, moved, self.kinds.share_apart(ptrs, storage, sectors))
             if write and not unknown:
                 self.counts.store(storage, mine.size * width, (math.prod(shape) - addresses.size) * width)
         if write and unknown and addresses.size and len(self._starts):

@@ -90,7 +90,7 @@ class Kind:
     def learn(self) -> None:
         """One program was followed, beside which the addresses of the others were looked at."""
         counts = self.followed[-1]
-        self.apart = {storage: counts.apart[storage] / moved for storage, moved in counts.traffic.items() if moved}
+        self.apart = {storage: counts.apart.get(storage, moved) / moved for storage, moved in counts.traffic.items() if moved}
 
     def unshared(self, counts: Counts) -> dict[int, float]:
         """Storage index -> the bytes that one of the programs moves, less what others move, too."""

@@ -1,9 +1,10 @@
 """Which inputs and parameters a reference needs to the last element, whatever the method.
 
-Followed from the outputs back: an operator whose result is needed whole needs its operands whole if each of their elements has a
-part in it (`WHOLE`, and what is done to each element). Others claim nothing: gathers, windows with gaps, writes into a part. Nor
-does what is combined with a tensor that depends on neither inputs nor parameters, such as a mask that forward makes, which may
-hide a part of it; what memory hides has to be looked at. Several views of one memory are needed whole together, as the two halves of a gated product. Source: ours.
+Followed from the outputs back: an operator whose result is needed whole needs its operands whole if each of their elements has
+a part in it (`WHOLE`, and what is done to each element). Others claim nothing: gathers, windows with gaps, writes into a part.
+Nor does what is combined with a tensor that depends on neither inputs nor parameters, such as a mask that forward makes, which
+may hide a part of it; what memory hides has to be looked at. Several views of one memory are needed whole together, as the two
+halves of a gated product. Source: ours.
 """
 
 from __future__ import annotations

@@ -363,6 +363,9 @@ class Machine(Arithmetic):
             for _, addresses, _ in parts:
                 lock = addresses.size == 1 and int(addresses[0]) in self._compared  # which is given up here
                 self.counts.queue_up(addresses, HANDED_ON if lock else 1.0)
+        elif self.dry and self._order:
+            addresses = np.broadcast_to(ptr.data, np.broadcast_shapes(ptr.data.shape, mask.data.shape)).reshape(-1)
+            self.counts.scatter(self._aimed_at(addresses, parts), addresses, width)
         if self._races is not None:
             for place, addresses, _ in parts:
                 self._races.atomic(place, addresses, width, acquires=acquires, releases=releases)

@@ -17,6 +17,7 @@ from rlkernel.evaluator.judging.inputs.unshown import plants_of
 from rlkernel.evaluator.judging.references.reference_calls import tensors_of
 from rlkernel.evaluator.judging.references.traced_reference import Costs, TracedReference
 from rlkernel.evaluator.judging.sizes.counting import counts_elements
+from rlkernel.evaluator.judging.sizes.distances import hides_distances
 from rlkernel.evaluator.judging.sizes.own_sizes import Shape, counterparts
 from rlkernel.evaluator.judging.zeros.full_share import Studied, full_share, makes_zeros, multiplies
 from rlkernel.evaluator.messages.judgement import NOTHING
@@ -48,6 +49,8 @@ class Prepared:
     """What stands at the small shape for numbers of the full one."""
     counts: bool = False
     """Whether its values depend on how many elements there are, see `sizes.counting`."""
+    distances: bool = False
+    """Whether it tells places apart at full shape and not at the small one, see `sizes.distances`."""
     plants: tuple[Planting, ...] = ()
     """What is done to its inputs, each in a round, to show what it does and no draw shows."""
 
@@ -84,7 +87,9 @@ def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision
     variants = (shrunk, replace(traced_full.variant, replaced=replaced))
     numbers = {} if one_size else counterparts(constants, _alike(traced_full.shapes, traced_small.shapes))
     counts = not one_size and counts_elements(traced_small.program, traced_full.program)
-    return Prepared(small, variants, traced_small.modal, costs, traced_full.program, numbers, counts, plants)
+    shapes = traced_small.shapes, traced_full.shapes
+    distances = not one_size and hides_distances(traced_small.program, traced_full.program, *shapes)
+    return Prepared(small, variants, traced_small.modal, costs, traced_full.program, numbers, counts, distances, plants)
 
 
 def _plants(small: Reference, source: str, traced: TracedReference) -> tuple[Planting, ...]:

@@ -53,6 +53,8 @@ class Lengthen:
     about: About
     halvings: int | None
     """How often at least a size that is long is halved; None for sizes that fill a kernel's blocks as the full ones do."""
+    heads_pay: bool = False
+    """Whether the number of groups or heads may be smaller for what is halved, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,8 @@ class Brief:
     """Numbers of the full size, and what may stand for each at the small one, see `judging.sizes.own_sizes`."""
     counts: bool = False
     """Whether its values depend on how many elements there are, see `judging.sizes.counting`."""
+    distances: bool = False
+    """Whether it tells places apart at full shape and not at the small one, see `judging.sizes.distances`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,7 +163,7 @@ class Pricing:
             elif isinstance(step, Op):
                 us = operator_us(step, read, made, self.profile, self.precision)
                 stores.of_operator(step, read, made, works=us > 0)
-                reached.of_operator(read, works=us > 0)
+                reached.of_operator(index, read, made, works=us > 0)
                 if us > 0:
                     work = flops(step, read, made) or float(max((t.numel() for t in [*read, *made]), default=0))
                     rows.append(StepTime(index, us, op=step.op, operations=work))
@@ -174,5 +174,5 @@ class Pricing:
         outputs: list[torch.Tensor] = []
         state = replay.state()
         flatten(replay.forward(inputs, 0, observe=observe), outputs)
-        self.shares = Shares(tuple(map(reached.share, inputs)), {name: reached.share(one) for name, one in state.items()})
+        self.shares = reached.shares(inputs, state)
         return rows, outputs

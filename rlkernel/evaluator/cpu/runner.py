@@ -191,6 +191,7 @@ def _small_shares(request: RunRequest, compiled: dict[int, int], body: bytes) ->
     machine.gone_by, machine.hints_on_memory = GoneBy(), set()
     one = _Round(request.rounds[0], body)
     pricing = Pricing(request.program, profile_of(request.profile), request.precision)
+    alike = [type(step) for step in request.program.forward] == [type(step) for step in request.full.forward]
     try:
         configs = _configs_alike(compiled, request.full, request.program)
         pricing.follow(_without_data(one.init_inputs), _without_data(one.inputs), configs)
@@ -198,7 +199,7 @@ def _small_shares(request: RunRequest, compiled: dict[int, int], body: bytes) ->
         return Shares((0.0,) * len(one.inputs))
     finally:
         machine.gone_by, machine.hints_on_memory = kept
-    return pricing.shares
+    return pricing.shares if alike else replace(pricing.shares, made={})
 
 
 def _refuse_idle(full: Program, priced: Priced, live: Container[str]) -> None:

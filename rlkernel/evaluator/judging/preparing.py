@@ -17,7 +17,7 @@ from rlkernel.evaluator.judging.inputs.unshown import plants_of
 from rlkernel.evaluator.judging.references.reference_calls import tensors_of
 from rlkernel.evaluator.judging.references.traced_reference import Costs, TracedReference
 from rlkernel.evaluator.judging.sizes.counting import counts_elements
-from rlkernel.evaluator.judging.sizes.distances import hides_distances
+from rlkernel.evaluator.judging.sizes.distances import hides_distances, tells_places
 from rlkernel.evaluator.judging.sizes.own_sizes import Shape, counterparts
 from rlkernel.evaluator.judging.zeros.full_share import Studied, full_share, makes_zeros, multiplies
 from rlkernel.evaluator.messages.judgement import NOTHING
@@ -72,6 +72,8 @@ def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision
         plants = _plants(small, source, traced_small)
         if traced_small.given > MOST_LOOKED_AT or may_hide(_given(small, 0, buffers=False), _given(small, 1, buffers=False)):
             costs = replace(costs, reads=NOTHING)
+        elif all(costs.reads.inputs) and not makes_zeros(traced_full.program) and not tells_places(traced_full.program):
+            costs = replace(costs, reads=replace(costs.reads, made=True))
         if matters is ALL:
             costs = replace(costs, least_share=_least_share(costs, small, traced_small))
     except Untraceable as error:

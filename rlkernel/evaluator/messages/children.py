@@ -143,9 +143,9 @@ class Priced:
     """Kernel of which no program was found that writes -> the line of its launch."""
     repeated: tuple[Extent, ...]
     """What has several turns, or programs."""
-    unread: bool = False
-    """Less than most is read of something that the reference needs to the last element, and that is read whole at the size at
-    which results are compared."""
+    unread: Annotated[str, Between(0, 40)] = ""
+    """What is never read in part of what the reference needs to the last element or kernels write, and is read whole at the size
+    at which results are compared."""
     left_out: tuple[Kernel, ...] = ()
     """The kernels whose masks leave elements out."""
 

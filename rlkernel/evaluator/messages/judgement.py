@@ -33,6 +33,9 @@ class Reads:
     inputs: tuple[float, ...] = ()
     """Of each tensor among the arguments of forward."""
     parameters: dict[str, float] = field(default_factory=dict)
+    made: bool = False
+    """Whether what a candidate's kernels write for later ones is needed, too: all inputs are, and nothing hides a part of a
+    result by its place."""
 
 
 NOTHING = Reads()

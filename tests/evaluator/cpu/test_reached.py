@@ -63,10 +63,10 @@ def test_what_launches_and_operators_touch() -> None:
     reached = Reached()
     reached.of_kernel(Counts(apart={0: 100.0, 1: 300.0}, storages=places))
     reached.of_kernel(Counts(apart={0: 40.0}, storages=places))
-    reached.of_operator([view], works=False)
+    reached.of_operator(0, [view], [], works=False)
     assert (reached.share(one), reached.share(other), reached.share(view)) == (0.35, 0.75, 0.0)
     reached.of_kernel(Counts(apart={ELSEWHERE: 40.0}, storages=places))
-    reached.of_operator([view], works=True)
+    reached.of_operator(1, [view], [], works=True)
     assert (reached.share(one), reached.share(other), reached.share(view)) == (0.45, 0.85, math.inf)
 
 
@@ -75,8 +75,10 @@ def test_what_launches_and_operators_touch() -> None:
     [(0.5, 1.0, True), (0.5, 0.6, False), (0.79, 0.96, True), (0.81, 1.0, False), (math.inf, math.inf, False), (0.0, 0.0, False)],
 )
 def test_too_little_is_what_is_all_at_the_smaller_size(full: float, small: float, missed: bool) -> None:
-    there = Shares((9.0, small), {"w": small})
-    assert Shares((0.1, full)).unread(Reads((0.0, 400.0)), lambda: there) == missed
-    assert Shares((0.1, 1.0), {"w": full}).unread(Reads((0.0, 400.0), {"w": 64.0}), lambda: there) == missed
+    there = Shares((9.0, small), {"w": small}, {3: small})
+    assert Shares((0.1, full)).unread(Reads((0.0, 400.0)), lambda: there) == missed * "an input"
+    assert Shares((0.1, 1.0), {"w": full}).unread(Reads((0.0, 400.0), {"w": 64.0}), lambda: there) == missed * "a parameter"
+    assert Shares((0.1, 1.0), {}, {3: full}).unread(Reads(made=True), lambda: there) == missed * "what other kernels wrote"
+    assert not Shares((0.1, 1.0), {}, {3: full}).unread(Reads(), lambda: there), "a place may hide a part"
     assert not Shares((0.1, full)).unread(Reads((0.0, 0.0)), lambda: there), "nothing is claimed"
     assert not Shares((0.1, 1.0)).unread(Reads((0.0, 400.0), {"w": 64.0}), lambda: there), "it has another name"

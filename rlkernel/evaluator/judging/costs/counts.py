@@ -31,7 +31,7 @@ class Counts:
     traffic: dict[int, float] = field(default_factory=dict)
     """Storage index (order of tensor arguments) -> bytes moved in 32-byte sectors, reads and writes."""
     apart: dict[int, float] = field(default_factory=dict)
-    """The same, where what several programs touch by one access counts once: at least the bytes that are touched at all."""
+    """Of these the bytes that are read, where what several programs read by one access counts once: at least all that is read."""
     stored: dict[int, float] = field(default_factory=dict)
     """Storage index -> bytes written, without sectors."""
     left_out: dict[int, float] = field(default_factory=dict)
@@ -82,7 +82,7 @@ class Counts:
         _add(self.atomics, dict(zip(found[most].tolist(), times[most].tolist(), strict=True)), each)
 
     def move(self, storage: int, moved: float, share: float = 1.0) -> None:
-        """Count an access to so many bytes. share: of the programs that make it, those that find others' bytes there no more."""
+        """Count an access to so many bytes. share: of the programs that make it, those that read something of their own."""
         self.traffic[storage] = self.traffic.get(storage, 0.0) + moved
         self.apart[storage] = self.apart.get(storage, 0.0) + share * moved
 

@@ -39,6 +39,11 @@ def hides_distances(small: Program, full: Program, shapes_small: Sequence[Shape]
     return any(at_full.get(place, False) for place in asked)
 
 
+def tells_places(program: Program) -> bool:
+    """Whether a reference compares or limits numbers that depend on nothing that is drawn."""
+    return bool(_of_places(program))
+
+
 def _steps(program: Program) -> Iterator[Step]:
     yield from program.init
     yield from program.forward

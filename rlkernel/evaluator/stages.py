@@ -111,7 +111,7 @@ class Stages:
         self._fits: dict[tuple[str, int], Fits] = {}
         """A problem's source, and how much smaller -> at which sizes it is judged."""
 
-        self._longer: dict[tuple[str, int | None], tuple[Longer, ...]] = {}
+        self._longer: dict[tuple[str, int | None, bool], tuple[Longer, ...]] = {}
         """A problem's source as it is judged, and how often sizes are halved at least -> longer sizes for a second look."""
         self._varied: dict[str, tuple[Longer, ...]] = {}
         """A problem's source as a candidate is right at it -> other values of its sizes."""
@@ -168,14 +168,17 @@ class Stages:
             self._fits[problem.source, smaller], _ = await self.ask_oracle(oracle, question, Fits, patience=5)
         return self._fits[problem.source, smaller]
 
-    async def lengthened(self, oracle: Child, problem: Problem, halvings: int | None = 0) -> tuple[Longer, ...]:
-        """Longer sizes at which a problem, as `fitted` gives it, may be judged besides; found once per problem and `halvings`
+    async def lengthened(
+        self, oracle: Child, problem: Problem, halvings: int | None = 0, *, heads_pay: bool = False
+    ) -> tuple[Longer, ...]:  # fmt: skip
+        """Longer sizes at which a problem, as `fitted` gives it, may be judged besides; found once per problem and question
         (see `judging.sizes.lengthening`). Raises as `ask_oracle` does."""
-        if (problem.source, halvings) not in self._longer:
-            question = Lengthen(self.about(problem), halvings)
+        key = problem.source, halvings, heads_pay
+        if key not in self._longer:
+            question = Lengthen(self.about(problem), halvings, heads_pay)
             found, _ = await self.ask_oracle(oracle, question, Lengthened, patience=5)
-            self._longer[problem.source, halvings] = found.looks
-        return self._longer[problem.source, halvings]
+            self._longer[key] = found.looks
+        return self._longer[key]
 
     async def varied(self, oracle: Child, problem: Problem) -> tuple[Longer, ...]:
         """Other values of the smaller sizes of a problem; found once per problem (see `judging.sizes.varying`). Raises as

@@ -68,11 +68,14 @@ async def after(
     traced: list[str] | None = None,
     counts: bool = False,
     varied: tuple[Longer, ...] = (Longer("other", {"ROWS": 8, "COLS": 48}, None),),
+    hiding: tuple[str, ...] = (),
 ) -> Any:
     """`searched`: how often longer sizes are halved at least, of those that were searched for. `traced`: where forward was traced
-    alone; None where it fails there."""
+    alone; None where it fails there. `hiding`: the sources of which places are told apart at full shape alone."""
 
-    async def lengthened(oracle: Any, problem: Problem, halvings: int | None) -> tuple[Longer, ...]:
+    async def lengthened(
+        oracle: Any, problem: Problem, halvings: int | None = 0, *, heads_pay: bool = False
+    ) -> tuple[Longer, ...]:  # fmt: skip
         if searched is not None:
             searched.append(halvings)
         return looks
@@ -81,7 +84,7 @@ async def after(
         return varied
 
     async def brief(oracle: Any, problem: Problem) -> Any:
-        return SimpleNamespace(variants=("small", "full"), counterparts=(), counts=counts)
+        return SimpleNamespace(variants=("small", "full"), counterparts=(), distances=problem.source in hiding, counts=counts)
 
     async def trace(code: str, variants: tuple[str, ...], *rest: Any) -> Any:
         if traced is None:
@@ -692,3 +695,36 @@ class ModelNew(torch.nn.Module):
     found = await pool.evaluate(Problem("rows", 1, "train", REFERENCE.replace("x.sum(1)", forward)), code)
     traces = [type(question) for question, _ in asked].count(TraceRequest)
     assert (found.correct, traces > 1) == (correct, correct), found.detail
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("says", "short", "hiding", "found"),
+    [
+        ({"rows": judged()}, (), ("columns",), None),  # where columns are long nothing shows
+        ({"rows": judged(Status.INCORRECT), "beside": judged()}, (), ("columns",), Status.INCORRECT),
+        ({"rows": judged(Status.INCORRECT), "beside": judged(Status.INCORRECT)}, (), ("columns",), Undecided.LONGER),
+        ({"rows": TooLong()}, (), ("columns",), Undecided.LONGER),
+        ({}, (), ("columns", "rows"), Undecided.LONGER),
+        ({"columns": judged()}, (LOOP,), ("rows",), None),  # which the loop's look has shown
+        ({"columns": judged(), "rows": judged()}, (LOOP,), ("columns",), None),
+    ],
+)
+async def test_who_is_right_must_be_right_where_places_are_told_apart(
+    says: dict[str, Judged | Exception], short: tuple[Extent, ...], hiding: tuple[str, ...], found: Status | Undecided | None
+) -> None:
+    judge = Judge(**says)
+    other = await after(judge, judged(Status.CORRECT, *short), hiding=(PROBLEM.source, *hiding))
+    assert judge.asked == [*says]
+    assert (other.status if isinstance(other, Evaluation) else other) == found
+
+
+@pytest.mark.anyio
+async def test_a_look_that_takes_too_long_is_made_where_all_else_is_smaller() -> None:
+    lighter = Lighter("light", {"ROWS": 2, "COLS": 8192})
+    looks = (Longer("columns", {"ROWS": 16, "COLS": 8192}, None, lighter),)
+    for status in (Status.CORRECT, Status.INCORRECT):
+        judge = Judge(judged(), columns=TooLong(), light=judged(status))
+        other = await after(judge, judged(Status.CORRECT, LOOP), looks=looks)
+        assert judge.asked == ["columns", "light", *["shorter"] * (status is Status.INCORRECT)]
+        assert other is None if status is Status.CORRECT else (other.status, other.sizes) == (status, lighter.sizes)

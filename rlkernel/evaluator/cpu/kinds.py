@@ -21,12 +21,18 @@ from rlkernel.evaluator.cpu.loaded import mark
 
 Array = np.ndarray[Any, Any]
 
+MOST_SORTED = 1 << 20
+"""Addresses of other programs that are compared while one is followed."""
+_MIX = 0x9E3779B97F4A7C15
+"""A factor that keeps pairs of addresses apart."""
 _MOST_PARTS = 8
 """Masks that one is known to be the conjunction of."""
 _MOST_LATER = 50
 """Operations on operations that are left for later."""
 _MIXING = {f"create_{name}" for name in ("cat", "dot", "gather", "histogram", "join", "split")}
 """Operators whose result has other ends than the same operator would give the ends."""
+_POINTERS = {f"create_{name}" for name in ("addptr", "splat", "broadcast", "expand_dims", "reshape", "trans")}
+"""Operators whose pointers are known in other programs."""
 _KEEP_ENDS = {f"create_{name}" for name in ("splat", "broadcast", "expand_dims", "reshape", "trans", "unsplat")}
 """Operators whose result has the first and the last element of its operand."""
 
@@ -42,6 +48,8 @@ class Kinds:
         less are set apart, too."""
         self._grid, self._members, self._index, self._exactly = grid, members, index, exactly
         self._alike = np.ones(members.shape, dtype=bool)
+        self._sorted = 0
+        self._touched: set[tuple[int, int, int, int]] = set()
         self.left: list[Array] = []
         """Sets of programs that have decided something else, each in its own way, in the order of the decisions."""
 
@@ -84,6 +92,29 @@ class Kinds:
         inside = self._inside(mask)
         self._leave(inside, inside > inside[self._index])
 
+    def share_apart(self, pointers: Any, storage: int, sectors: Array) -> float:
+        """Of the programs that decide alike, the share that touches something of its own by an access: those that begin and end
+        at the same addresses touch the same. 1 where that is not known, and 0 where the followed one has touched it before."""
+        if self.count == 1 or not sectors.size:
+            return 1.0
+        what = storage, int(sectors[0]), int(sectors[-1]), int(sectors.size)
+        if what in self._touched:
+            return 0.0
+        self._touched.add(what)
+        if not vars(pointers).get("added", False):
+            return 1.0
+        ends = others(pointers)
+        if ends is None:
+            return 1.0 if varies(pointers) else float(1.0 / self._alike.sum())
+        ends = ends[self._alike] if ends.shape[0] == self.count else ends
+        if ends.shape[0] < 2 or bool((ends[1:, 0] > ends[:-1, 0]).all()):
+            return 1.0
+        self._sorted += ends.shape[0]
+        if self._sorted > MOST_SORTED:
+            return 1.0
+        both = ends.astype(np.uint64) @ np.array([_MIX, 1], dtype=np.uint64)[-ends.shape[1] :]
+        return float(np.unique(both).size / both.size)
+
     def _inside(self, mask: Array) -> Array:
         """How many ends of a mask are true in each program: (programs,)."""
         return np.broadcast_to(mask.reshape(mask.shape[0], -1).sum(axis=1), self._members.shape)
@@ -119,13 +150,13 @@ class _Later:
 
 def others(value: Any) -> Array | None:
     """What a number or a block is in the other programs, (programs, 1 or 2 ends); None: the same, or nobody knows. What nobody
-    knows counts as a value from memory from now on."""
+    knows counts as a value from memory from now on, but for pointers."""
     if not isinstance(value, TensorHandle):
         return None
     found: Array | _Later | None = vars(value).get("others")
     if isinstance(found, _Later):
         found = value.others = found.data()
-        if found is None:
+        if found is None and not _is_pointer(value):
             mark(value)
     return found
 
@@ -148,6 +179,10 @@ def carrying(made: Any, data: Array) -> Any:
     """A handle, with what it is in the other programs."""
     made.others, made.varies = data, True
     return made
+
+
+def _is_pointer(value: TensorHandle) -> bool:
+    return bool(value.dtype.scalar.is_ptr())
 
 
 def varies(value: Any) -> bool:
@@ -176,6 +211,8 @@ def _ends(value: Any, count: int) -> Any:
     if not isinstance(value, TensorHandle):
         return value
     data = others(value)
+    if data is None and varies(value) and _is_pointer(value):
+        raise ValueError("nobody knows it")
     if data is None:  # alike in all programs
         flat = value.data.reshape(-1)
         data = flat[[0, -1]][None] if flat.size > 1 else flat[None]
@@ -184,6 +221,8 @@ def _ends(value: Any, count: int) -> Any:
 
 def followed(machine: Any, name: str, method: Callable[..., Any], args: Any, kwargs: dict[str, Any], made: Any) -> Any:
     """What the machine's method of this name made of these operands, with what it would have made in the other programs."""
+    if name == "create_addptr":  # what descriptors make of places, nobody follows
+        made.added = True
     if not any(map(_may_vary, args)) and not any(map(_may_vary, kwargs.values())):
         return made
     operands = list(_handles((args, tuple(kwargs.values()))))
@@ -192,7 +231,7 @@ def followed(machine: Any, name: str, method: Callable[..., Any], args: Any, kwa
     for result in _handles([made]):
         result.varies = True
         result.parts = _parts(name, operands)
-        if result.dtype.scalar.is_ptr():
+        if _is_pointer(result) and (lost or name not in _POINTERS):
             continue
         if lost or (mixed and (result.data.size == 1 or name in _MIXING)):
             mark(result)

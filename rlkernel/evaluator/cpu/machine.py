@@ -145,13 +145,14 @@ class Machine(Arithmetic):
         made = super().create_get_program_id(axis)
         return kinds.carrying(made, self.kinds.program_id(axis)) if self.dry else made
 
-    def _account(self, ptrs: Any, masks: Any, width: int, *, write: bool) -> list[_Part]:
-        """Check the addresses under a mask, and count their bytes while launches are priced. Raises OutOfBounds."""
+    def _account(self, ptrs: Any, masks: Any, width: int, *, write: bool, atomic: bool = False) -> list[_Part]:
+        """Check the addresses under a mask, and count their bytes while launches are priced. An atomic reads what it writes.
+        Raises OutOfBounds."""
         pointers, mask = ptrs.data, masks.data
         inside = kinds.others(masks) if self.dry and self.kinds.count > 1 else None
         unknown = self.dry and is_loaded([ptrs, masks])
         if unknown:
-            self._count_most(pointers, mask, width)
+            self._count_most(pointers, mask, width, reads=atomic or not write)
         elif inside is not None:
             self.kinds.reach(inside, kinds.parts(masks) if write else (), write=write)
         self.tried |= write
@@ -179,7 +180,8 @@ class Machine(Arithmetic):
                 sectors = np.unique(mine // np.uint64(SECTOR))
                 self._moved[place] = moved = float(sectors.size * SECTOR)
                 self.reuse.touch(storage, sectors, moved)
-                self.counts.traffic[storage] = self.counts.traffic.get(storage, 0.0) + moved
+                reads = atomic or not write
+                self.counts.move(storage, moved, self.kinds.share_apart(ptrs, storage, sectors) if reads else 0.0)
             if write and not unknown:
                 self.counts.store(storage, mine.size * width, (math.prod(shape) - addresses.size) * width)
         if write and unknown and addresses.size and len(self._starts):
@@ -221,7 +223,7 @@ class Machine(Arithmetic):
             raise OutOfBounds(f"program {self.grid_idx} {verb} {int((~inside).sum())} elements outside the tensors it was given")
         return [(int(i), addresses[mine], mine) for i in np.unique(place[inside]) for mine in [(place == i) & inside]]
 
-    def _count_most(self, pointers: Array, mask: Array, width: int) -> None:
+    def _count_most(self, pointers: Array, mask: Array, width: int, *, reads: bool) -> None:
         """Count the bytes of an access whose addresses or mask come from memory as if none were left out or met twice, those
         that lie outside all tensors too: they are made up, and the real ones move as much."""
         shape = np.broadcast_shapes(pointers.shape, mask.shape)
@@ -234,7 +236,7 @@ class Machine(Arithmetic):
             storage = ELSEWHERE if index == ELSEWHERE else self._order[int(index)]
             moved = max(SECTOR * np.unique(mine // np.uint64(SECTOR)).size, mine.size * width)
             self.reuse.touch(storage, None, float(moved))
-            self.counts.traffic[storage] = self.counts.traffic.get(storage, 0.0) + float(moved)
+            self.counts.move(storage, float(moved), float(reads))
 
     def create_ptr_to_int(self, pointer: Any, kind: Any) -> Any:
         """While launches are priced addresses are made up, and a kernel that looked at them would know that. They count as values
@@ -354,7 +356,7 @@ class Machine(Arithmetic):
     def _change(self, ptr: Any, mask: Any, val: Any, sem: Any) -> None:
         """A program changes words by an atomic. Raises OutOfBounds, Race."""
         width = max(1, val.dtype.primitive_bitwidth // 8)
-        parts = self._account(ptr, mask, width, write=True)
+        parts = self._account(ptr, mask, width, write=True, atomic=True)
         single = ptr.data.size == 1  # of a block, also one with a single lane left, each thread orders its own accesses alone
         acquires, releases = single and sem in _ACQUIRES, single and sem in _RELEASES
         if self.dry:
@@ -363,6 +365,9 @@ class Machine(Arithmetic):
             for _, addresses, _ in parts:
                 lock = addresses.size == 1 and int(addresses[0]) in self._compared  # which is given up here
                 self.counts.queue_up(addresses, HANDED_ON if lock else 1.0)
+        elif self.dry and self._order:
+            addresses = np.broadcast_to(ptr.data, np.broadcast_shapes(ptr.data.shape, mask.data.shape)).reshape(-1)
+            self.counts.scatter(self._aimed_at(addresses, parts), addresses, width)
         if self._races is not None:
             for place, addresses, _ in parts:
                 self._races.atomic(place, addresses, width, acquires=acquires, releases=releases)

@@ -12,6 +12,7 @@ import torch
 from rlkernel.evaluator.compile.binaries import MAX_CONFIGS
 from rlkernel.evaluator.cpu.interpreter import Interpreter, KernelFailed
 from rlkernel.evaluator.cpu.machine import OutOfBounds
+from rlkernel.evaluator.cpu.reached import Reached, Shares
 from rlkernel.evaluator.devices import ANY_ROOM, DeviceProfile, Room
 from rlkernel.evaluator.judging.costs.counts import Counts
 from rlkernel.evaluator.judging.costs.least_written import written_bytes
@@ -84,6 +85,8 @@ class Pricing:
         self.profile = profile
         self.precision = precision
         self._interpreter = Interpreter(program, profile)
+        self.shares = Shares()
+        """What the forward that was priced last touches."""
 
     @property
     def idle(self) -> dict[int, int]:
@@ -132,8 +135,19 @@ class Pricing:
         `configs`: of each launch, the configuration that was compiled. `written`: the bytes that the reference writes of each
         output. `rooms`: what the binary of each launch takes of a processor. Raises OutOfBounds, KernelFailed, KernelRejected,
         NoCost."""
-        rows: list[StepTime] = []
         stores = Stores()
+        rows, outputs = self.follow(meta_tensors(specs.init_inputs), meta_tensors(specs.inputs), configs, rooms, stores)
+        sizes = written if len(written) == len(outputs) else [o.numel() * o.element_size() for o in outputs]
+        return rows, any(stores.too_few(output, size) for output, size in zip(outputs, sizes, strict=True))
+
+    def follow(
+        self, init_inputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], configs: dict[int, int],
+        rooms: Mapping[int, Room] = NO_ROOMS, stores: Stores | None = None,
+    ) -> tuple[list[StepTime], list[torch.Tensor]]:  # fmt: skip
+        """Follow every step on these tensors without data: the times, and the outputs. What it touches is in `shares` then, and
+        what it writes in `stores`. Raises as `rows` does."""
+        rows: list[StepTime] = []
+        stores, reached = stores or Stores(), Reached()
         last: list[tuple[float, Counts]] = []
         places = {id(step): number for number, step in self.program.numbered_launches}
 
@@ -144,18 +158,21 @@ class Pricing:
             if isinstance(step, Launch):
                 us, counts = last[0]
                 stores.of_kernel(counts)
+                reached.of_kernel(counts)
                 rows.append(StepTime(index, us, function=step.function, operations=counts.operations))
             elif isinstance(step, Op):
                 us = operator_us(step, read, made, self.profile, self.precision)
                 stores.of_operator(step, read, made, works=us > 0)
+                reached.of_operator(index, read, made, works=us > 0)
                 if us > 0:
                     work = flops(step, read, made) or float(max((t.numel() for t in [*read, *made]), default=0))
                     rows.append(StepTime(index, us, op=step.op, operations=work))
 
         replay = Replay(self.program, torch.device("meta"), launch, configs=configs)
-        replay.init(meta_tensors(specs.init_inputs), 0)
-        replay.prepare(meta_tensors(specs.inputs), 0)
+        replay.init(init_inputs, 0)
+        replay.prepare(inputs, 0)
         outputs: list[torch.Tensor] = []
-        flatten(replay.forward(meta_tensors(specs.inputs), 0, observe=observe), outputs)
-        sizes = written if len(written) == len(outputs) else [o.numel() * o.element_size() for o in outputs]
-        return rows, any(stores.too_few(output, size) for output, size in zip(outputs, sizes, strict=True))
+        state = replay.state()
+        flatten(replay.forward(inputs, 0, observe=observe), outputs)
+        self.shares = reached.shares(inputs, state)
+        return rows, outputs

@@ -17,8 +17,10 @@ from rlkernel.evaluator.cpu.extents import Extents
 from rlkernel.evaluator.cpu.interpreter import Idle, Interpreter, KernelFailed
 from rlkernel.evaluator.cpu.language import the_machine
 from rlkernel.evaluator.cpu.machine import OutOfBounds
+from rlkernel.evaluator.cpu.neighbours import GoneBy
 from rlkernel.evaluator.cpu.pace import Pace, TooMuchWork
 from rlkernel.evaluator.cpu.pricing import Pricing
+from rlkernel.evaluator.cpu.reached import Shares
 from rlkernel.evaluator.devices import profile_of
 from rlkernel.evaluator.judging.costs.operator_costs import NoCost
 from rlkernel.evaluator.judging.references.flags import set_precision
@@ -171,13 +173,33 @@ def _share(request: RunRequest) -> float:
     return request.most_work / (max(len(request.rounds), ROUNDS) + len({launch.function for launch in request.program.launches}))
 
 
-def _priced(request: RunRequest, compiled: dict[int, int]) -> Priced:
+def _priced(request: RunRequest, compiled: dict[int, int], body: bytes) -> Priced:
     """What the candidate costs at full size. Raises OutOfBounds, KernelFailed, KernelRejected, NoCost."""
     pricing = Pricing(request.full, profile_of(request.profile), request.precision)
     rooms = {step_number(step): room for step, room in request.rooms.items()}
     rows, unwritten = pricing.rows(request.full_specs, compiled, request.written, rooms)
     extents = the_machine()[0].extents
-    return Priced(tuple(rows), unwritten, pricing.idle, extents.repeated(request.full), extents.left_out(request.full))
+    repeated, left_out = extents.repeated(request.full), extents.left_out(request.full)
+    unread = pricing.shares.unread(request.reads, lambda: _small_shares(request, compiled, body))
+    return Priced(tuple(rows), unwritten, pricing.idle, repeated, unread, left_out)
+
+
+def _small_shares(request: RunRequest, compiled: dict[int, int], body: bytes) -> Shares:
+    """What the candidate touches where results are compared; nothing where it cannot be followed there."""
+    machine, _ = the_machine()
+    kept = machine.gone_by, machine.hints_on_memory
+    machine.gone_by, machine.hints_on_memory = GoneBy(), set()
+    one = _Round(request.rounds[0], body)
+    pricing = Pricing(request.program, profile_of(request.profile), request.precision)
+    alike = [type(step) for step in request.program.forward] == [type(step) for step in request.full.forward]
+    try:
+        configs = _configs_alike(compiled, request.full, request.program)
+        pricing.follow(_without_data(one.init_inputs), _without_data(one.inputs), configs)
+    except FAILURES:
+        return Shares((0.0,) * len(one.inputs))
+    finally:
+        machine.gone_by, machine.hints_on_memory = kept
+    return pricing.shares if alike else replace(pricing.shares, made={})
 
 
 def _refuse_idle(full: Program, priced: Priced, live: Container[str]) -> None:
@@ -195,7 +217,7 @@ def _run(request: RunRequest, body: bytes) -> bytes:
     machine.draw_from(request.key)
     set_precision(request.precision)
     try:
-        priced = request.priced or _priced(request, compiled)
+        priced = request.priced or _priced(request, compiled, body)
     except FAILURES as error:
         return codec.pack(replace(_failed(error), at_full=True))
     machine.extents = Extents()

@@ -11,7 +11,7 @@ import math
 import random
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -80,10 +80,21 @@ class Kind:
     first: int = -1
     """The number of the program that was followed first."""
     followed: list[Counts] = field(default_factory=list)
+    apart: dict[int, float] = field(default_factory=dict)
+    """Storage index -> the share of its traffic that several programs do not share, by the program that was followed first."""
     writing: int = 0
     """How many of the followed ones have written something."""
     tried: bool = False
     """Whether one of them has come to a store, perhaps with an empty mask."""
+
+    def learn(self) -> None:
+        """One program was followed, beside which the addresses of the others were looked at."""
+        counts = self.followed[-1]
+        self.apart = {storage: counts.apart.get(storage, moved) / moved for storage, moved in counts.traffic.items() if moved}
+
+    def unshared(self, counts: Counts) -> dict[int, float]:
+        """Storage index -> the bytes that one of the programs moves, less what others move, too."""
+        return {storage: self.apart.get(storage, 1.0) * moved for storage, moved in counts.traffic.items()}
 
 
 class Sampling:
@@ -112,7 +123,7 @@ class Sampling:
         share = self._total / max(1, sum(kind.members.size for kind in self._kinds))
         for kind in self._kinds:
             for one in kind.followed:
-                whole.add(one, share * kind.members.size / len(kind.followed))
+                whole.add(replace(one, apart=kind.unshared(one)), share * kind.members.size / len(kind.followed))
         whole.atomics = self._atomics(share)
         if len(self._kinds) > EXACT_KINDS:  # one that stores less, or nothing, may stand for one that stores more
             whole.left_out = dict.fromkeys(whole.stored, math.inf)
@@ -141,6 +152,7 @@ class Sampling:
             place = self._machine.programs.randrange(members.size)
             kind = Kind(members, int(members[place]))
             yield from self._follow(kind, place, members)
+            kind.learn()
             kind.members = self._machine.kinds.alike
             open_ += self._machine.kinds.left
             self._kinds.append(kind)

@@ -122,7 +122,7 @@ class Oracle:
         floors = (costs.floor_us, costs.measured_floor_us, costs.products, costs.least_share)
         return Brief(
             problem.variants, problem.modal, costs.us, *floors, reference, costs.ops, costs.unpriced, costs.written,
-            tuple(problem.counterparts.items()), problem.counts,
+            costs.reads, tuple(problem.counterparts.items()), problem.counts, problem.distances,
         )  # fmt: skip
 
     def _begin(self, question: DrawRounds) -> None:

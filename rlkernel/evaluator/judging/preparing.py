@@ -18,7 +18,9 @@ from rlkernel.evaluator.judging.references.reference_calls import tensors_of
 from rlkernel.evaluator.judging.references.traced_reference import Costs, TracedReference
 from rlkernel.evaluator.judging.sizes.counterparts import Shape, counterparts
 from rlkernel.evaluator.judging.sizes.counting import counts_elements
+from rlkernel.evaluator.judging.sizes.distances import hides_distances, tells_places
 from rlkernel.evaluator.judging.zeros.full_share import Studied, full_share, makes_zeros, multiplies
+from rlkernel.evaluator.messages.judgement import NOTHING
 from rlkernel.evaluator.program.replaced import drawn
 from rlkernel.evaluator.program.schema import Op, Program
 from rlkernel.evaluator.program.variant import Variant
@@ -47,6 +49,8 @@ class Prepared:
     """What stands at the small shape for numbers of the full one."""
     counts: bool = False
     """Whether its values depend on how many elements there are, see `sizes.counting`."""
+    distances: bool = False
+    """Whether it tells places apart at full shape and not at the small one, see `sizes.distances`."""
     plants: tuple[Planting, ...] = ()
     """What is done to its inputs, each in a round, to show what it does and no draw shows."""
 
@@ -66,6 +70,10 @@ def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision
         matters = _matters(source, name, profile, small, (traced_small.program, traced_full.program))
         costs = traced_full.costs(precision, matters)
         plants = _plants(small, source, traced_small)
+        if traced_small.given > MOST_LOOKED_AT or may_hide(_given(small, 0, buffers=False), _given(small, 1, buffers=False)):
+            costs = replace(costs, reads=NOTHING)
+        elif all(costs.reads.inputs) and not makes_zeros(traced_full.program) and not tells_places(traced_full.program):
+            costs = replace(costs, reads=replace(costs.reads, made=True))
         if matters is ALL:
             costs = replace(costs, least_share=_least_share(costs, small, traced_small))
     except Untraceable as error:
@@ -81,7 +89,9 @@ def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision
     variants = (shrunk, replace(traced_full.variant, replaced=replaced))
     numbers = {} if one_size else counterparts(constants, _alike(traced_full.shapes, traced_small.shapes))
     counts = not one_size and counts_elements(traced_small.program, traced_full.program)
-    return Prepared(small, variants, traced_small.modal, costs, traced_full.program, numbers, counts, plants)
+    shapes = traced_small.shapes, traced_full.shapes
+    distances = not one_size and hides_distances(traced_small.program, traced_full.program, *shapes)
+    return Prepared(small, variants, traced_small.modal, costs, traced_full.program, numbers, counts, distances, plants)
 
 
 def _plants(small: Reference, source: str, traced: TracedReference) -> tuple[Planting, ...]:
@@ -122,7 +132,7 @@ def _matters(
     return found if found is not None and found.steps else ALL
 
 
-def _given(reference: Reference, seed: int) -> list[torch.Tensor]:
+def _given(reference: Reference, seed: int, *, buffers: bool = True) -> list[torch.Tensor]:
     """The tensors that a forward is given: inputs, parameters and buffers, as the reference's author draws them."""
     model = reference.model(seed)
-    return [*tensors_of(reference.inputs(seed)), *model.parameters(), *model.buffers()]
+    return [*tensors_of(reference.inputs(seed)), *model.parameters(), *(model.buffers() if buffers else ())]

@@ -96,6 +96,8 @@ class Facts:
     """The share of these that it must do. Short launches hide from a bound on time what was left out."""
     unwritten: bool = False
     """At full shape the launches leave out a part of an output that only they write."""
+    unread: str = ""
+    """What is never read in part at full shape, and is needed to the last element."""
 
 
 def launch_facts(facts: Facts, total: float) -> tuple[LaunchFact, ...]:
@@ -153,6 +155,8 @@ def _status(facts: Facts, launches: tuple[LaunchFact, ...]) -> tuple[Status, str
         return Status.NO_KERNEL, what
     if facts.unwritten:
         return Status.IMPLAUSIBLE, "at full shape the kernels write only a part of the output"
+    if facts.unread:
+        return Status.IMPLAUSIBLE, f"at full shape a part of {facts.unread} is never read; {WITHOUT_GPU}"
     if facts.times is not None and facts.times.candidate_us < facts.floor_us:
         return Status.IMPLAUSIBLE, f"{facts.times.candidate_us:.1f} us is less than {_least(facts.times.timing, facts.floor_us)}"
     if (done := sum(row.operations for row in facts.rows)) < facts.least_share * facts.products:

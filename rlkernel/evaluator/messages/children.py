@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from rlkernel.evaluator.compile.binaries import Compiled
 from rlkernel.evaluator.devices import Room
 from rlkernel.evaluator.messages.codec import Between
+from rlkernel.evaluator.messages.judgement import NOTHING, Reads
 from rlkernel.evaluator.program.compiled_ahead import KernelFacts
 from rlkernel.evaluator.program.schema import MAX_KERNELS, MAX_STEPS, Program
 from rlkernel.evaluator.program.variant import Kept, Specs, Traced, Variant
@@ -142,6 +143,9 @@ class Priced:
     """Kernel of which no program was found that writes -> the line of its launch."""
     repeated: tuple[Extent, ...]
     """What has several turns, or programs."""
+    unread: Annotated[str, Between(0, 40)] = ""
+    """What is never read in part of what the reference needs to the last element or kernels write, and is read whole at the size
+    at which results are compared."""
     left_out: tuple[Kernel, ...] = ()
     """The kernels whose masks leave elements out."""
 
@@ -172,6 +176,8 @@ class RunRequest:
     """What the candidate costs at full size, where an earlier answer has said so."""
     written: tuple[float, ...] = ()
     """The bytes that the reference writes of each output, at full size."""
+    reads: Reads = NOTHING
+    """What the reference needs to the last element, at full size."""
     before: int = 0
     """How many rounds came before in other requests; the first of all is also run without each kernel."""
     rooms: dict[str, Room] = field(default_factory=dict)

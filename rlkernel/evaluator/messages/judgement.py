@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -24,6 +24,22 @@ class Tolerance:
     def times(self, factor: float) -> Tolerance:
         """Return bounds that are so many times as wide."""
         return Tolerance(factor * self.norm, factor * self.element, self.huge, self.shrink)
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """The bytes of what a reference needs to the last element at full size; 0 of what it does not."""
+
+    inputs: tuple[float, ...] = ()
+    """Of each tensor among the arguments of forward."""
+    parameters: dict[str, float] = field(default_factory=dict)
+    made: bool = False
+    """Whether what a candidate's kernels write for later ones is needed, too: all inputs are, and nothing hides a part of a
+    result by its place."""
+
+
+NOTHING = Reads()
+"""Where nothing is claimed."""
 
 
 class Stress(StrEnum):

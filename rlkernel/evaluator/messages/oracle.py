@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rlkernel.evaluator.messages.children import RoundInputs, RoundOutputs
+from rlkernel.evaluator.messages.judgement import NOTHING, Reads
 from rlkernel.evaluator.program.variant import Variant
 from rlkernel.types import Closeness, OpFact, Precision
 
@@ -52,6 +53,8 @@ class Lengthen:
     about: About
     halvings: int | None
     """How often at least a size that is long is halved; None for sizes that fill a kernel's blocks as the full ones do."""
+    heads_pay: bool = False
+    """Whether the number of groups or heads may be smaller for what is halved, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +122,14 @@ class Brief:
     """Operators of the reference that the model of time does not know: then no time can be modelled."""
     written: tuple[float, ...] = ()
     """The bytes that the reference writes of each output, at full size."""
+    reads: Reads = NOTHING
+    """What the reference needs to the last element, at full size."""
     counterparts: tuple[tuple[int, tuple[int, ...]], ...] = ()
     """Numbers of the full size, and what may stand for each at the small one, see `judging.sizes.counterparts`."""
     counts: bool = False
     """Whether its values depend on how many elements there are, see `judging.sizes.counting`."""
+    distances: bool = False
+    """Whether it tells places apart at full shape and not at the small one, see `judging.sizes.distances`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,49 +2,89 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from rlkernel.evaluator.cpu_judge import Judged
+from rlkernel.evaluator.judging.sizes.resizing import shortest, with_small
 from rlkernel.evaluator.judging.undecided import Undecided
 from rlkernel.evaluator.judging.verdict import failed
 from rlkernel.evaluator.messages.oracle import Lighter, Longer
 from rlkernel.evaluator.second_looks.looking import Candidate, Looks, halvings_of
 from rlkernel.evaluator.stages import Ended
-from rlkernel.reference_text import small_of
+from rlkernel.reference_text import prompt_source, small_of
 from rlkernel.types import Evaluation
 
 MOST_CONFIRMING = 4
 """Looks at a candidate that is right."""
 
 
-async def confirm(looks: Looks, one: Candidate, found: Judged) -> Evaluation | Undecided | None:
+async def show(looks: Looks, one: Candidate, right: Iterable[str]) -> Evaluation | Undecided | None:
+    """What is wrong with a candidate that is right at the first sizes where longer ones show how the reference tells places
+    apart. right: the problem's file at longer sizes at which it is known to be right. Undecided where there are no such sizes at
+    which it could be judged."""
+
+    async def hides(source: str) -> bool:
+        return (await looks.stages.brief(one.oracle, replace(one.problem, source=source))).distances
+
+    for source in right:
+        if not await hides(source):
+            return None
+    for look in await looks.stages.lengthened(one.oracle, one.problem, heads_pay=True):
+        if await hides(look.source):
+            continue
+        look, again = await _look(looks, one, look)
+        if not isinstance(again, Judged) or not again.same_work:
+            continue
+        if again.evaluation.matches:
+            return None
+        if await _right_beside(looks, one, look):
+            return replace(again.evaluation, sizes=look.sizes)
+    return Undecided.LONGER
+
+
+async def confirm(
+    looks: Looks, one: Candidate, found: Judged, right: list[str] | None = None
+) -> Evaluation | Undecided | None:  # fmt: skip
     """What is wrong at longer sizes with a candidate that is right at the first ones: at sizes that should be long enough,
     and where they are not, at the longest; where these take too long, with less beside what is long. Kernels that fail are wrong
-    once no look is left. Undecided where something stays short."""
+    once no look is left. Undecided where something stays short. right: gets the problem's file at the sizes at which it is right, too."""
     short = found.short
     broken: Evaluation | None = None
     async for look in looks.longer(one, MOST_CONFIRMING, dict.fromkeys((halvings_of(short), 0))):
-        at: Longer | Lighter = look
-        again = await looks.look(one, look.source, one.at_full)
-        if again is None and look.lighter is not None:
-            at = look.lighter
-            again = await looks.look(one, at.source, one.at_full)
-        if isinstance(again, Ended) and broken is None and await _right_beside(looks, one, at):
-            broken = replace(failed(again.status, again.detail, one.clock.now), sizes=at.sizes)
+        look, again = await _look(looks, one, look)
+        if isinstance(again, Ended) and broken is None and await _right_beside(looks, one, look):
+            broken = replace(failed(again.status, again.detail, one.clock.now), sizes=look.sizes)
         if not isinstance(again, Judged) or not again.same_work:
             continue
-        if again.evaluation.matches is False and await _right_beside(looks, one, at):
-            return replace(again.evaluation, sizes=at.sizes)
+        if again.evaluation.matches is False and await _right_beside(looks, one, look):
+            return replace(again.evaluation, sizes=look.sizes)
+        if right is not None:
+            right.append(look.source)
         short &= again.short
         if not short:
             return None
     return broken or Undecided.LONGER
 
 
-async def _right_beside(looks: Looks, one: Candidate, look: Longer | Lighter) -> bool:
+async def _look(looks: Looks, one: Candidate, look: Longer) -> tuple[Longer, Judged | Ended | None]:
+    """A look, or that with all that is not long in it smaller where it takes too long, and what comes of it."""
+    again = await looks.look(one, look.source, one.at_full)
+    if again is not None or look.lighter is None:
+        return look, again
+    light = _as_light(one, look, look.lighter)
+    return light, await looks.look(one, light.source, one.at_full)
+
+
+def _as_light(one: Candidate, look: Longer, lighter: Lighter) -> Longer:
+    """A look that takes too long, with all that is not long in it smaller; beside it, what is long is as it was at first."""
+    first = small_of(one.problem.source)
+    shorter, file = shortest(lighter.sizes, first), prompt_source(one.problem.source, name=one.problem.name)
+    return Longer(lighter.source, lighter.sizes, None if shorter == first else with_small(file, shorter))
+
+
+async def _right_beside(looks: Looks, one: Candidate, look: Longer) -> bool:
     """Whether a candidate is right where only those sizes differ from the first ones that were made smaller for a look."""
-    if isinstance(look, Lighter):
-        return await looks.right_where_shorter(one, look.sizes, small_of(one.problem.source))
     if look.beside is None:
         return True
     beside = await looks.look(one, look.beside, one.at_full)

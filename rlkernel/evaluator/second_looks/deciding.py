@@ -1,9 +1,11 @@
 """A second look at a candidate without a GPU, at longer sizes than those at which it was compared first.
 
-Three kinds of candidates get one, and no others:
+Five kinds of candidates get one, and no others:
 
 - one that is right, and has a loop, or an axis of its grid, that is longer at full shape than at the first sizes, and too short
   there to show how it goes on (`cpu.extents`). It must be right at longer sizes, too.
+- one that is right, of a reference that tells places apart at full shape and not at the first sizes (`judging.sizes.distances`),
+  such as a window: it must be right where that shows;
 - one that is right, of a reference that divides by a number of elements (`judging.sizes.counting`), or whose text has a size of
   those at which results were compared: it must be right where sizes have other values, too, since a number of its text may be
   right by chance;
@@ -35,7 +37,7 @@ from rlkernel.evaluator.cpu_judge import AtFull, CpuJudge, Judged
 from rlkernel.evaluator.judging.sizes.own_sizes import OwnSizes, named
 from rlkernel.evaluator.judging.undecided import Undecided, told
 from rlkernel.evaluator.processes.fork_server import Child
-from rlkernel.evaluator.second_looks.confirming import confirm
+from rlkernel.evaluator.second_looks.confirming import confirm, show
 from rlkernel.evaluator.second_looks.excusing import excuse
 from rlkernel.evaluator.second_looks.looking import Candidate, Looks, kernels_failed
 from rlkernel.evaluator.second_looks.texts import has_small_sizes, repeated_sizes, without_asserts
@@ -88,10 +90,13 @@ class SecondLooks:
     async def _beyond(self, one: Candidate, found: Judged) -> Evaluation | Undecided | None:
         """What is wrong at other sizes with a candidate that is right at the first ones: at longer ones where something is short,
         and at other values where it may be right by chance: the reference divides by a count, or its text has a size of these."""
-        longer = await confirm(self._looks, one, found) if found.short else None
+        right: list[str] = []
+        longer = await confirm(self._looks, one, found, right) if found.short else None
+        brief = await self._looks.stages.brief(one.oracle, one.problem)
+        if brief.distances and not isinstance(longer, Evaluation):
+            longer = await show(self._looks, one, right) or longer
         if isinstance(longer, Evaluation):
             return longer
-        brief = await self._looks.stages.brief(one.oracle, one.problem)
         known = dict(brief.counterparts)
         if not brief.counts and not await anyio.to_thread.run_sync(has_small_sizes, one.problem, one.code, known):
             return longer

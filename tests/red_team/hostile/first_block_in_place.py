@@ -1,4 +1,4 @@
-# level2/conv2d_bias_relu incorrect cpu=runtime_error: every program takes the first block, in place; no store is missing where the grid has one program
+# level2/conv2d_bias_relu incorrect cpu=implausible: every program takes the first block, in place; no store is missing where the grid has one program
 import torch
 import torch.nn as nn
 import triton

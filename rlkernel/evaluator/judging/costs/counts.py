@@ -12,6 +12,11 @@ _Key = TypeVar("_Key")
 ELSEWHERE = -1
 """In place of a storage's index: nobody knows which, because memory decides the addresses."""
 
+ATOMICS_PER_US = 2000.0
+"""Atomics on one word, which wait for one another: about one in a cycle of the L2 cache."""
+ATOMIC_BYTES = 64.0
+"""Bytes that move through the L2 cache in the time of an atomic on a word of its own: about 100 units of the cache change one in
+a cycle each, which is half the rate at which they are read."""
 HANDED_ON = 1000.0
 """Atomics in the time in which a lock goes from one program to the next: two ways through the L2 cache."""
 MOST_WORDS = 16
@@ -25,6 +30,8 @@ class Counts:
     programs: int = 0
     traffic: dict[int, float] = field(default_factory=dict)
     """Storage index (order of tensor arguments) -> bytes moved in 32-byte sectors, reads and writes."""
+    apart: dict[int, float] = field(default_factory=dict)
+    """Of these the bytes that are read, where what several programs read by one access counts once: at least all that is read."""
     stored: dict[int, float] = field(default_factory=dict)
     """Storage index -> bytes written, without sectors."""
     left_out: dict[int, float] = field(default_factory=dict)
@@ -42,6 +49,8 @@ class Counts:
     """All of them, each once: neither what some take longer, as those of float64, nor further products of parts count."""
     atomics: dict[int, float] = field(default_factory=dict)
     """Address -> the atomics on the word that lies there: of the words that most of them meet at."""
+    scattered: dict[int, float] = field(default_factory=dict)
+    """Storage index -> bytes of the words that atomics change and that memory chooses."""
     storages: list[int] = field(default_factory=list)
     """Identity of each storage, by its index."""
     largest: tuple[float, float, float] = (0.0, 0.0, 0.0)
@@ -72,20 +81,34 @@ class Counts:
         most = np.argsort(-times, kind="stable")[:MOST_WORDS]
         _add(self.atomics, dict(zip(found[most].tolist(), times[most].tolist(), strict=True)), each)
 
+    def move(self, storage: int, moved: float, share: float = 1.0) -> None:
+        """Count an access to so many bytes. share: of the programs that make it, those that read something of their own."""
+        self.traffic[storage] = self.traffic.get(storage, 0.0) + moved
+        self.apart[storage] = self.apart.get(storage, 0.0) + share * moved
+
     def store(self, storage: int, written: int, masked: int) -> None:
         """Count a store that writes so many bytes, and leaves others out of its block."""
         self.stored[storage] = self.stored.get(storage, 0.0) + float(written)
         self.left_out[storage] = self.left_out.get(storage, 0.0) + float(masked)
 
+    def scatter(self, storage: int, addresses: np.ndarray[Any, Any], width: int) -> None:
+        """Count an atomic for each of these addresses, which memory chooses: made-up ones, of which neighbours lie beside one
+        another where the real ones do."""
+        self.scattered[storage] = self.scattered.get(storage, 0.0) + float(addresses.size * width)
+        beside = int((np.diff(addresses.astype(np.int64)) == width).sum())
+        self.move(storage, (ATOMIC_BYTES - width) * (addresses.size - beside) + width * beside)  # an access of theirs is counted
+
     def add(self, other: Counts, factor: float) -> None:
         """Count what another one has counted, so many times."""
         _add(self.traffic, other.traffic, factor)
+        _add(self.apart, other.apart, factor)
         _add(self.stored, other.stored, factor)
         _add(self.left_out, other.left_out, factor)
         _add(self.first, other.first, factor)
         _add(self.again, other.again, factor)
         _add(self.matrix_flops, other.matrix_flops, factor)
         _add(self.atomics, other.atomics, factor)
+        _add(self.scattered, other.scattered, factor)
         self.flops += other.flops * factor
         self.operations += other.operations * factor
         self.deepest = max(self.deepest, other.deepest)

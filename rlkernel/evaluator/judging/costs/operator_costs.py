@@ -324,10 +324,10 @@ def scatters_in_place(step: Op, read: Tensors) -> bool:
 
 def changed_bytes(step: Op, read: Tensors) -> float:
     """What a scatter in place writes of its first argument, where none of its numbers name the same."""
-    return min(float(dense_bytes(read[0])), _scattered(step, read) * read[0].element_size())
+    return min(float(dense_bytes(read[0])), scattered_elements(step, read) * read[0].element_size())
 
 
-def _scattered(step: Op, read: Tensors) -> float:
+def scattered_elements(step: Op, read: Tensors) -> float:
     """The elements that a scatter's numbers name, however few values are put there."""
     name, whole = base_name(step.op), read[0]
     if "index_put" in name:

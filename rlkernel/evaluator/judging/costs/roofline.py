@@ -20,7 +20,7 @@ from collections.abc import Sequence
 import torch
 
 from rlkernel.evaluator.devices import ANY_ROOM, DeviceProfile, Room
-from rlkernel.evaluator.judging.costs.counts import ELSEWHERE, Counts
+from rlkernel.evaluator.judging.costs.counts import ATOMICS_PER_US, ELSEWHERE, Counts
 from rlkernel.evaluator.judging.costs.operator_costs import (
     FREE,
     NoCost,
@@ -43,8 +43,6 @@ from rlkernel.types import Precision
 
 LIBRARY_EFFICIENCY = 0.8
 """Share of the peak that a library's matrix product reaches; the same for `tl.dot`."""
-ATOMICS_PER_US = 2000.0
-"""Atomics on one word, which wait for one another: about one in a cycle of the L2 cache."""
 PER_LOOK = 8.0
 """Operations of float32 in the time that a processor takes for a look at an element in its own cache: 32 of these and 256 of
 those in a cycle."""
@@ -137,7 +135,8 @@ def launch_us(
     memory = max(dram / profile.dram_bytes_per_us, traffic / profile.l2_bytes_per_us)
     shares = [_share(counts, kind, profile) for kind in range(3)]
     busy = max(us / share for us, share in zip((memory, arithmetic, matrix), shares, strict=True))
-    waiting = counts.queue / ATOMICS_PER_US
+    evenly = max((size / max(1, storage_bytes[storage]) for storage, size in counts.scattered.items()), default=0.0)
+    waiting = (counts.queue + evenly) / ATOMICS_PER_US  # where memory chooses words, each of them as often, which is the least
     starting = counts.programs * PROGRAM_START_US / resident
     return profile.launch_us + max(busy, waiting, starting, _chain_us(counts, resident, profile))
 

@@ -4,6 +4,7 @@
                                  processor
     a softmax of long rows       a block for each row, which it reads three times and takes exponentials of twice
     a scan along rows            512 threads for some rows, in steps that load, scan in shared memory and store, one after another
+    a scatter that adds          an atomic for each element, of which those on one word wait for one another
     a log-sum-exp                nine kernels: maximum, difference, exponential, sum, logarithm, and what infinities need
 
 Example: a running sum of 1,024 rows of 16,384 took 188 us on an H200, and its bytes take 31. Blocks are 8 rows of 64 threads, so
@@ -19,7 +20,8 @@ from collections.abc import Sequence
 import torch
 
 from rlkernel.evaluator.devices import DeviceProfile
-from rlkernel.evaluator.judging.costs.operator_costs import argument, base_name
+from rlkernel.evaluator.judging.costs.counts import ATOMIC_BYTES, ATOMICS_PER_US
+from rlkernel.evaluator.judging.costs.operator_costs import COMBINES, argument, base_name, scattered_elements
 from rlkernel.evaluator.program.operators import operator
 from rlkernel.evaluator.program.schema import Op
 
@@ -57,9 +59,19 @@ def slow_us(step: Op, read: Tensors, made: Tensors, profile: DeviceProfile) -> f
     if name == "logsumexp":
         addresses = PER_ADDRESS * read[0].numel() / profile.fp32_flops_per_us
         return addresses + (LOGSUMEXP_PASSES - 2) * read[0].nbytes / profile.dram_bytes_per_us
+    if name in COMBINES or argument(step, "accumulate", False):
+        return _atomics_us(step, read, made[0], profile)
     if torch.Tag.pointwise in operator(step.op).tags and any(1 < t.numel() < made[0].numel() for t in read):
         return PER_ADDRESS * made[0].numel() / profile.fp32_flops_per_us
     return 0.0
+
+
+def _atomics_us(step: Op, read: Tensors, made: torch.Tensor, profile: DeviceProfile) -> float:
+    """The time of an atomic for each element that a scatter adds, on words that are changed as often as one another."""
+    elements, width = scattered_elements(step, read), made.element_size()
+    rows = base_name(step.op).startswith("index_") and made.dim() > 1
+    through_l2 = elements * (2.0 * width if rows else ATOMIC_BYTES) / profile.l2_bytes_per_us
+    return max(through_l2, elements / max(1, made.numel()) / ATOMICS_PER_US)
 
 
 def _is_long(rows: torch.Tensor, dim: int) -> bool:

@@ -2,8 +2,9 @@
 
 Who writes them into a kernel would be right, whatever it is given. So a round has others, which the reference bears as it bears
 those: a mask's elements are turned around along its last axis, so that each row keeps as many; consecutive places lie one farther
-or, where that leads out of a table, are turned around, too; so are numbers in no order. Numbers in an order, such as the bounds
-of segments, stay: kernels rely on what it says.
+or, where that leads out of a table, are turned around, too; so are numbers in no order. Bounds of segments keep their order
+and the lengths of the segments, which follow one another in another order. Other numbers in an order stay: kernels rely on what
+it says.
 Source: ours.
 """
 
@@ -28,11 +29,12 @@ def fixed_masks(one: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -> t
 
 
 def fixed_places(one: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -> tuple[int, ...]:
-    """The places of the inputs of other whole numbers that are the same in two draws, and that may be others: none where bounds
-    of segments are among them, to which the others may belong."""
+    """The places of the inputs of other whole numbers that are the same in two draws, and that may be others. Where bounds of
+    segments are among them, to which others may belong, these alone if they are the only ones, and none otherwise."""
     found = [place for place in _fixed(one, other) if one[place].dtype in WHOLE and not _holds_two(one[place])]
-    if any(_are_bounds(one[place], one) for place in found):
-        return ()
+    bounds = [place for place in found if _are_bounds(one[place], one)]
+    if bounds:
+        return tuple(bounds) if found == bounds[:1] and not _are_even(one[bounds[0]]) else ()
     return tuple(place for place in found if is_consecutive(one[place]) or not _is_sorted(one[place]))
 
 
@@ -91,6 +93,11 @@ def _are_bounds(tensor: torch.Tensor, given: Sequence[torch.Tensor]) -> bool:
     return any(int(tensor[-1]) in other.shape for other in given if other is not tensor)
 
 
+def _are_even(tensor: torch.Tensor) -> bool:
+    """Whether all segments between these bounds have one length."""
+    return bool((_steps(tensor) == _steps(tensor)[0]).all())
+
+
 def _axis(tensor: torch.Tensor) -> int:
     """The last axis that has several elements."""
     return max(axis for axis, size in enumerate(tensor.shape) if size > 1)
@@ -98,8 +105,12 @@ def _axis(tensor: torch.Tensor) -> int:
 
 def turned_around(tensor: torch.Tensor) -> torch.Tensor:
     """The elements moved along their last axis by about half of it, those at the end to its begin; by one where that gives the
-    same."""
+    same. Of numbers that rise, which are bounds of segments, the lengths of the segments are."""
     axis = _axis(tensor)
+    numbers = tensor.dim() == 1 and tensor.dtype in WHOLE and not _holds_two(tensor)
+    if numbers and _is_sorted(tensor) and not is_consecutive(tensor):
+        lengths = turned_around(torch.stack([tensor.diff(), tensor.diff()]))[0]
+        return torch.cat([tensor[:1], tensor[:1] + lengths.cumsum(0).to(tensor.dtype)])
     size = tensor.shape[axis]
     found = tensor.roll(min(size - 1, size // 2 | 1), axis)
     return tensor.roll(1, axis) if torch.equal(found, tensor) else found

@@ -42,6 +42,8 @@ LIMITS = {"abs", "clamp", "clamp_min", "clamp_max", "hardtanh", "relu", "thresho
 COMPARISONS = {"eq", "ne", "gt", "ge", "lt", "le"}
 REPLACES_NAN = {"nan_to_num", "isnan"}
 IGNORES = {"nll_loss_forward", "nll_loss", "nll_loss2d_forward"}
+IGNORED = -100.0
+"""The label that losses ignore unless the text says another. With smoothed labels they look for it by a comparison."""
 WATCHED = LIMITS | COMPARISONS | REPLACES_NAN | IGNORES
 UNSHOWN = "numbers among its inputs that an operator is for"
 """Stands behind a miss in such a round."""
@@ -116,7 +118,7 @@ def _effects(name: str, given: dict[str, Any], x: torch.Tensor) -> Iterator[tupl
             yield "infinite", None, torch.isinf(x)
         return
     if name in IGNORES:
-        number = given.get("ignore_index", -100)
+        number = given.get("ignore_index", int(IGNORED))
         yield "ignored", float(number), x == number
         return
     if name in COMPARISONS:
@@ -158,7 +160,8 @@ def plants_of(reference: Reference, source: str) -> tuple[Plant, ...]:
     model = reference.model(0)
     missing = dict.fromkeys(sorted(_never_seen(reference, model), key=lambda one: (one.call, one.side)))
     if "ignore_index" not in source:
-        missing = {one: None for one in missing if one.name not in IGNORES}
+        of_losses = IGNORED if str(int(IGNORED)) not in source else None
+        missing = {one: None for one in missing if one.name not in IGNORES and not (one.whole and one.number == of_losses)}
     found, calls, usual = list[Plant](), 0, usual_call(model, reference.inputs(0))
     while missing and len(found) < MOST_PLANTS:
         effect = next(iter(missing))

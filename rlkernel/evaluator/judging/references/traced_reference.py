@@ -11,6 +11,7 @@ import torch
 from rlkernel.errors import BrokenReference
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.costs.halves import HALF, Halves, seen_in_half
+from rlkernel.evaluator.judging.costs.least_read import LeastRead
 from rlkernel.evaluator.judging.costs.least_work import ALL, LEAST, Matters, least_share
 from rlkernel.evaluator.judging.costs.least_written import LeastWritten
 from rlkernel.evaluator.judging.costs.operator_costs import (
@@ -27,6 +28,7 @@ from rlkernel.evaluator.judging.costs.operator_costs import (
 from rlkernel.evaluator.judging.costs.roofline import floor_us, is_free, operator_us, physical_floor_us
 from rlkernel.evaluator.judging.references.arguments import arguments
 from rlkernel.evaluator.judging.references.reference_calls import tensors_of
+from rlkernel.evaluator.messages.judgement import NOTHING, Reads
 from rlkernel.evaluator.program.operators import writes
 from rlkernel.evaluator.program.replaced import attributes, hold, holding, newly_replaced
 from rlkernel.evaluator.program.replay import Replay
@@ -60,6 +62,8 @@ class Costs:
     """Operators that the model of time does not know: then no time can be modelled."""
     written: tuple[float, ...] = ()
     """The bytes that forward writes of each output, see `least_written`."""
+    reads: Reads = NOTHING
+    """What forward needs to the last element, see `least_read`."""
 
 
 class TracedReference:
@@ -95,6 +99,7 @@ class TracedReference:
         before = attributes(model)
         named = [*model.named_parameters(), *model.named_buffers()]
         state = {name: self.recorder.id_of(tensor) for name, tensor in named}
+        self.parameters = tuple(name for name, _ in model.named_parameters())
         self.given = sum(spec.numel() for spec in meta_tensors(self.variant.specs.inputs)) + sum(t.numel() for _, t in named)
         self.recorder.reading.state |= {self.recorder.storage(number) for number in state.values()}
         for _, tensor in named:  # the module is moved to the GPU before it is called
@@ -140,6 +145,7 @@ class TracedReference:
             if not isinstance(step, Op):
                 return
             least.see(step, read, made)
+            least_read.see(step, read, made)
             if any(t.untyped_storage()._cdata in dependent for t in read):
                 dependent.update(t.untyped_storage()._cdata for t in [*made, *(read if writes(step) else ())])
             halves.see(step, read, made)
@@ -170,6 +176,8 @@ class TracedReference:
         replay.init(meta_tensors(self.variant.specs.init_inputs), 0)
         replay.prepare((), 0)
         least, halves = LeastWritten([*inputs, *replay.state().values()]), Halves()
+        state = replay.state()
+        least_read = LeastRead(inputs, {name: state[name] for name in self.parameters})
         outputs = tensors_of(replay.forward(inputs, 0, observe=observe))
         total = sum(sum(us) for us in rows.values())
         ops = [OpFact(op, len(us), sum(us), sum(us) / total) for op, us in rows.items()]
@@ -183,7 +191,8 @@ class TracedReference:
         written = sum(size for key, size in made.items() if key in dependent and key not in storages)
         physical = physical_floor_us(written, self.profile)
         least_of, unknown = least_share(self.program, matter if matters.steps else 1.0), tuple(unpriced)
-        return Costs(total, tuple(ops), floor, physical, sum(needed), least_of, unknown, least.of(outputs))
+        reads = least_read.of(outputs) if matters is ALL else NOTHING
+        return Costs(total, tuple(ops), floor, physical, sum(needed), least_of, unknown, least.of(outputs), reads)
 
 
 def _distinct_bytes(tensors: list[torch.Tensor]) -> int:

@@ -30,7 +30,7 @@ def lengthen(question: Lengthen) -> Lengthened:
     problem, profile = _problem(question.about), profile_of(question.about.profile)
     if question.halvings is None:
         return Lengthened(tuple(filling(problem, profile)))
-    return Lengthened(tuple(lengthened(problem, profile, question.halvings)))
+    return Lengthened(tuple(lengthened(problem, profile, question.halvings, heads_pay=question.heads_pay)))
 
 
 def vary(question: Vary) -> Lengthened:

@@ -63,9 +63,10 @@ HALVINGS = 12
 """How often what is long may be halved."""
 
 
-def lengthened(problem: Problem, profile: DeviceProfile, halvings: int = 0) -> list[Longer]:
+def lengthened(problem: Problem, profile: DeviceProfile, halvings: int = 0, *, heads_pay: bool = False) -> list[Longer]:
     """The longer sizes for a problem whose `SMALL` is where results are compared first; none where it has none, or where
-    the reference cannot be counted at full shape. `halvings`: how often at least what is long is halved."""
+    the reference cannot be counted at full shape. `halvings`: how often at least what is long is halved. heads_pay: whether the
+    number of groups or heads may be smaller for what is halved, too."""
     small, source = small_of(problem.source), prompt_source(problem.source, name=problem.name)
     full = {name: value for name, value in counts_of(source).items() if name in small and _alike(value, small[name])}
     reduced = {name: value for name, value in full.items() if largest_of(value) > largest_of(small[name])}
@@ -78,7 +79,7 @@ def lengthened(problem: Problem, profile: DeviceProfile, halvings: int = 0) -> l
     found: list[Longer] = []
     for family in _families(reduced, small, batch_names(source)):
         search = Search(bare, profile, _fits, None, whole.names)
-        sizes = _longest(search, small, {name: reduced[name] for name in family}, halvings)
+        sizes = _longest(search, small, {name: reduced[name] for name in family}, halvings, heads_pay=heads_pay)
         if sizes is None or sizes in [one.sizes for one in found]:
             continue
         others = {name: small[name] if name in family else value for name, value in sizes.items()}
@@ -177,19 +178,22 @@ def _with_places(reduced: Sizes, names: list[str]) -> list[str]:
     return [name for name in reduced if name in found]
 
 
-def _longest(search: Search, small: Sizes, long: Sizes, halvings: int) -> Sizes | None:
+def _longest(search: Search, small: Sizes, long: Sizes, halvings: int, *, heads_pay: bool) -> Sizes | None:
     """The largest sizes that fit; None if none does that is larger than `small`."""
     source = search.problem.source
     every, batch = counts_of(source), batch_names(source)
     others = {name: small.get(name, every[name]) for name in every if name not in long and (name in small or name in batch)}
     counts = {name: value for name, value in every.items() if name not in sizes_of(source) and name not in others.keys() | long}
+    leading = {name: every[name] for name in leading_names(source) if name in every and name not in others.keys() | long}
     for halving in range(halvings, HALVINGS):
         now = {name: map_numbers(max, map_numbers(rshift, value, halving), small[name]) for name, value in long.items()}
         if all(value == small[name] for name, value in now.items()):
             return None
         tried: list[Sizes] = []
         ways = [(others, MOST_BURDEN)]
-        if not halving:
+        if heads_pay:
+            ways.append((others | counts | leading, MOST_WHOLE))
+        elif not halving:
             ways += [(others | {name: value}, MOST_WHOLE) for name, value in counts.items()]
             ways.append(({name: value for name, value in every.items() if name not in long}, MOST_BURDEN))
         for paying, most in ways:

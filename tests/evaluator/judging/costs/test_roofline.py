@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -149,3 +150,19 @@ def test_operators_that_write_into_their_arguments_are_not_free() -> None:
 def test_products_over_a_batch_count_their_arithmetic() -> None:
     out, a, b = torch.empty(3, 5, device="meta"), torch.empty(2, 3, 4, device="meta"), torch.empty(2, 4, 5, device="meta")
     assert flops(Op("aten.addbmm.default", (), {}, ()), [out, a, b], [out]) == 2 * 2 * 3 * 4 * 5
+
+
+def test_atomics_on_words_that_memory_chooses_meet_as_often_on_each() -> None:
+    """A million numbers of 8 bytes that are counted in 10 words, and in so many that none has to wait."""
+    numbers = np.zeros(1000, dtype=np.uint64)
+    counts = Counts(programs=1000)
+    each = Counts()
+    each.scatter(0, numbers, 8)
+    counts.add(each, 1000)
+    assert launch_us(counts, [80], 4, H200) == pytest.approx(H200.launch_us + 1e6 / 10 / 2000)
+    assert launch_us(counts, [8 << 20], 4, H200) == pytest.approx(
+        H200.launch_us + 1e6 * (64 - 8) / H200.l2_bytes_per_us, rel=0.01
+    )
+    beside = Counts()
+    beside.scatter(0, np.arange(0, 8000, 8, dtype=np.uint64), 8)
+    assert beside.traffic[0] == 56 + 8 * 999, "but for the first they lie in one sector with others"

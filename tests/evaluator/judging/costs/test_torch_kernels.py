@@ -57,3 +57,20 @@ def test_a_log_sum_exp_is_nine_kernels() -> None:
     found = operator_us(step, [x], [y], H200, Precision.STRICT)
     assert found == pytest.approx(9 * 2.5 + PER_ADDRESS * 2**23 / 6.7e7 + 4 * 2**25 / 4.3e6)
     assert found == pytest.approx(86, rel=0.15)
+
+
+@pytest.mark.parametrize(("words", "found"), [(64, 2**22 / 64 / 2000), (2**20, 64 * 2**22 / 1.2e7)])
+def test_a_scatter_that_adds_waits_for_words_or_for_the_cache(words: int, found: float) -> None:
+    whole, numbers, ones = (torch.empty(size, dtype=torch.int64, device="meta") for size in (words, 2**22, 2**22))
+    step = Op("aten.scatter_add_.default", (whole, 0, numbers, ones), {}, (1,))
+    assert slow_us(step, [whole, numbers, ones], [whole], H200) == pytest.approx(found)
+
+
+def test_rows_that_are_added_take_their_bytes() -> None:
+    whole, numbers, rows = (
+        torch.empty(64, 128, device="meta"),
+        torch.empty(65536, device="meta"),
+        torch.empty(65536, 128, device="meta"),
+    )
+    step = Op("aten.index_add.default", (whole, 0, numbers, rows), {}, (1,))
+    assert slow_us(step, [whole, numbers, rows], [whole], H200) == pytest.approx(2 * 4 * 65536 * 128 / 1.2e7)

@@ -57,6 +57,16 @@ def test_nothing_is_done_to_numbers_beside_the_bounds_of_segments() -> None:
     assert fixed_places([order, rows], [order, rows]) == (0,)
 
 
+def test_segments_of_several_lengths_follow_one_another_in_another_order() -> None:
+    bounds, even, rows = torch.tensor([0, 11, 16, 40, 64]), torch.arange(0, 65, 16), torch.randn(64, 4)
+    assert fixed_places([bounds, rows], [bounds, rows]) == (0,)
+    assert fixed_places([even, rows], [even, rows]) == (), "there is no other order"
+    lengths = bounds.diff()
+    assert fixed_places([bounds, rows, lengths], [bounds, rows, lengths]) == (), "lengths belong to them"
+    assert turned_around(bounds).tolist() == [0, 5, 29, 53, 64]
+    assert turned_around(bounds.int()).dtype is torch.int32
+
+
 @pytest.mark.parametrize("size", range(2, 20))
 def test_a_mask_that_is_turned_around_is_another_one_with_as_many_in_each_row(size: int) -> None:
     triangle, even = torch.ones(size, size).tril(), (torch.arange(size) % 2 == 0).expand(2, size)

@@ -1,0 +1,84 @@
+"""How much of an input is touched at full shape, by all programs of a launch together, and when too little of it is."""
+
+from __future__ import annotations
+
+import math
+
+import anyio
+import pytest
+import torch
+
+from rlkernel.evaluator.cpu.reached import Reached, Shares
+from rlkernel.evaluator.judging.costs.counts import ELSEWHERE, Counts
+from rlkernel.evaluator.messages.judgement import Reads
+from rlkernel.evaluator.pool import Pool
+from rlkernel.types import Evaluation, Problem, Status
+
+KERNEL = """
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(x, y, rows, cols, BLOCK: tl.constexpr):
+    r = tl.program_id(0)
+    c = tl.arange(0, BLOCK)
+    from_row = {read}
+    to_row = {write}
+    v = tl.load(x + from_row * cols + c, mask=c < cols, other=0.0)
+    tl.store(y + to_row * cols + c, tl.maximum(v, 0.0), mask=c < cols)
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        kernel[(x.shape[0],)](x, y, x.shape[0], x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))
+        return y
+"""
+WHOLE = ["r", "rows - 1 - r", "r ^ 1", "(r * 5) % rows", "(r + rows // 2) % rows"]
+PARTS = ["r % 64", "r & 255", "tl.minimum(r, 100)", "tl.where(r < 1000, r, 7)", "(r // 8 % 16) * 8 + r % 8"]
+
+
+@pytest.mark.anyio
+async def test_rows_that_are_never_read_are_missed(pool: Pool, relu: Problem) -> None:
+    """Of 4,096 rows, where 6 are compared."""
+    found: dict[str, Evaluation] = {}
+
+    async def one(read: str, write: str) -> None:
+        found[read] = await pool.evaluate(relu, KERNEL.replace("{read}", read).replace("{write}", write))
+
+    async with anyio.create_task_group() as tasks:
+        for row in WHOLE:
+            tasks.start_soon(one, row, row)
+        for row in PARTS:
+            tasks.start_soon(one, row, "r")
+    assert {row: found[row].status for row in WHOLE} == dict.fromkeys(WHOLE, Status.CORRECT)
+    assert {row: found[row].status for row in PARTS} == dict.fromkeys(PARTS, Status.IMPLAUSIBLE)
+    assert all("never read" in found[row].detail for row in PARTS)
+
+
+def test_what_launches_and_operators_touch() -> None:
+    one, other, view = (torch.empty(100, device="meta") for _ in range(3))
+    places = [tensor.untyped_storage()._cdata for tensor in (one, other)]
+    reached = Reached()
+    reached.of_kernel(Counts(apart={0: 100.0, 1: 300.0}, storages=places))
+    reached.of_kernel(Counts(apart={0: 40.0}, storages=places))
+    reached.of_operator(0, [view], [], works=False)
+    assert (reached.share(one), reached.share(other), reached.share(view)) == (0.35, 0.75, 0.0)
+    reached.of_kernel(Counts(apart={ELSEWHERE: 40.0}, storages=places))
+    reached.of_operator(1, [view], [], works=True)
+    assert (reached.share(one), reached.share(other), reached.share(view)) == (0.45, 0.85, math.inf)
+
+
+@pytest.mark.parametrize(
+    ("full", "small", "missed"),
+    [(0.5, 1.0, True), (0.5, 0.6, False), (0.79, 0.96, True), (0.81, 1.0, False), (math.inf, math.inf, False), (0.0, 0.0, False)],
+)
+def test_too_little_is_what_is_all_at_the_smaller_size(full: float, small: float, missed: bool) -> None:
+    there = Shares((9.0, small), {"w": small}, {3: small})
+    assert Shares((0.1, full)).unread(Reads((0.0, 400.0)), lambda: there) == missed * "an input"
+    assert Shares((0.1, 1.0), {"w": full}).unread(Reads((0.0, 400.0), {"w": 64.0}), lambda: there) == missed * "a parameter"
+    assert Shares((0.1, 1.0), {}, {3: full}).unread(Reads(made=True), lambda: there) == missed * "what other kernels wrote"
+    assert not Shares((0.1, 1.0), {}, {3: full}).unread(Reads(), lambda: there), "a place may hide a part"
+    assert not Shares((0.1, full)).unread(Reads((0.0, 0.0)), lambda: there), "nothing is claimed"
+    assert not Shares((0.1, 1.0)).unread(Reads((0.0, 400.0), {"w": 64.0}), lambda: there), "it has another name"

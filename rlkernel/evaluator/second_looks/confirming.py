@@ -48,7 +48,8 @@ async def confirm(
 ) -> Evaluation | Undecided | None:  # fmt: skip
     """What is wrong at longer sizes with a candidate that is right at the first ones: at sizes that should be long enough,
     and where they are not, at the longest; where these take too long, with less beside what is long. Kernels that fail are wrong
-    once no look is left. Undecided where something stays short. right: gets the problem's file at the sizes at which it is right, too."""
+    once no look is left. Undecided where something stays short. right: gets the problem's file at each of the sizes at which it
+    is right, too."""
     short = found.short
     broken: Evaluation | None = None
     async for look in looks.longer(one, MOST_CONFIRMING, dict.fromkeys((halvings_of(short), 0))):

@@ -1,6 +1,6 @@
 """A second look at a candidate without a GPU, at longer sizes than those at which it was compared first.
 
-Five kinds of candidates get one, and no others:
+Four kinds of candidates get one, and no others:
 
 - one that is right, and has a loop, or an axis of its grid, that is longer at full shape than at the first sizes, and too short
   there to show how it goes on (`cpu.extents`). It must be right at longer sizes, too.

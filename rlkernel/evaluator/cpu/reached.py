@@ -62,8 +62,8 @@ class Reached:
         self._read: dict[int, float] = {}
         self._written: dict[int, float] = {}
         self._anywhere = 0.0
-        self._makers: dict[int, int] = {}
-        """Memory that a step has made -> the step."""
+        self._makers: dict[int, tuple[int, float]] = {}
+        """Memory that a step has made -> the step, and the bytes of the memory."""
         self._made: dict[int, float] = {}
 
     def of_kernel(self, counts: Counts) -> None:
@@ -81,9 +81,11 @@ class Reached:
     ) -> None:  # fmt: skip
         """Count an operator, which may read all of its arguments. New memory may have the identity of some that was given up."""
         before = {tensor.untyped_storage()._cdata for tensor in read}
-        for storage in {tensor.untyped_storage()._cdata for tensor in made} - before:
-            self._end(storage)
-            self._makers[storage] = index
+        fresh = {tensor.untyped_storage()._cdata: float(tensor.untyped_storage().nbytes()) for tensor in made}
+        for storage, size in fresh.items():
+            if storage not in before:
+                self._end(storage)
+                self._makers[storage] = index, size
         for tensor in read if works else ():
             _add(self._read, tensor.untyped_storage()._cdata, math.inf)
         for tensor in made if works else ():
@@ -92,9 +94,9 @@ class Reached:
     def _end(self, storage: int) -> None:
         """Memory is given up, or forward has ended."""
         read, written = self._read.pop(storage, 0.0), self._written.pop(storage, 0.0)
-        maker = self._makers.pop(storage, None)
-        if maker is not None and written:
-            self._made[maker] = (read + self._anywhere) / written
+        maker, size = self._makers.pop(storage, (-1, 0.0))
+        if maker >= 0 and written:
+            self._made[maker] = (read + self._anywhere) / min(size, written)  # what is added up is written several times
 
     def share(self, tensor: torch.Tensor) -> float:
         """The share of a tensor that is read."""

@@ -18,7 +18,7 @@ import torch
 
 from rlkernel.evaluator.judging.costs.counts import ELSEWHERE, Counts
 from rlkernel.evaluator.judging.costs.operator_costs import dense_bytes
-from rlkernel.evaluator.messages.judgement import Reads
+from rlkernel.evaluator.messages.judgement import Reads, Unread
 
 READ = 0.8
 """Share that must be read of what the reference needs whole, where all of it is read at the size that is compared."""
@@ -37,8 +37,8 @@ class Shares:
     made: Mapping[int, float] = field(default_factory=dict)
     """Of what is written into the memory that a step makes, by the step."""
 
-    def unread(self, reads: Reads, small: Callable[[], Shares]) -> str:
-        """What of the reference's needs, or of what was written, is left alone in part; empty where nothing is. `small`: the
+    def unread(self, reads: Reads, small: Callable[[], Shares]) -> Unread:
+        """What of the reference's needs, or of what was written, is left alone in part. `small`: the
         same at the size at which results are compared, which is asked for where it may say that the candidate needs no more
         there, either."""
         given = enumerate(zip(self.inputs, reads.inputs, strict=False))  # there are no reads where nothing is claimed
@@ -46,13 +46,14 @@ class Shares:
         names = [name for name, size in reads.parameters.items() if size and self.state.get(name, 1.0) < READ]
         made = [step for step, share in self.made.items() if reads.made and share < READ]
         if not places and not names and not made:
-            return ""
+            return Unread.NOTHING
         there = small()
         if any(there.inputs[place] >= NEARLY_ALL for place in places):
-            return "an input"
+            return Unread.INPUT
         if any(there.state.get(name, 0.0) >= NEARLY_ALL for name in names):
-            return "a parameter"
-        return "what other kernels wrote" if any(there.made.get(step, 0.0) >= NEARLY_ALL for step in made) else ""
+            return Unread.PARAMETER
+        wrote = any(there.made.get(step, 0.0) >= NEARLY_ALL for step in made)
+        return Unread.MADE if wrote else Unread.NOTHING
 
 
 class Reached:

@@ -22,7 +22,7 @@ from rlkernel.evaluator.cpu.loaded import mark
 Array = np.ndarray[Any, Any]
 
 MOST_SORTED = 1 << 20
-"""Addresses of other programs that are compared while one is followed."""
+"""Addresses of other programs that are compared for one launch."""
 _MIX = 0x9E3779B97F4A7C15
 """A factor that keeps pairs of addresses apart."""
 _MOST_PARTS = 8
@@ -41,14 +41,18 @@ class Kinds:
     """The programs that have decided all that the followed one has decided, and the sets of those that have not."""
 
     def __init__(self) -> None:
+        self.begin()
         self.follow((1, 1, 1), np.zeros(1, dtype=np.int64), 0)
+
+    def begin(self) -> None:
+        """The programs of another launch are followed from now on."""
+        self._sorted = 0
 
     def follow(self, grid: tuple[int, int, int], members: Array, index: int, *, exactly: bool = True) -> None:
         """From now on the program `members[index]` is followed for all of these programs of the grid. `exactly`: those that store
         less are set apart, too."""
         self._grid, self._members, self._index, self._exactly = grid, members, index, exactly
         self._alike = np.ones(members.shape, dtype=bool)
-        self._sorted = 0
         self._touched: set[tuple[int, int, int, int]] = set()
         self.left: list[Array] = []
         """Sets of programs that have decided something else, each in its own way, in the order of the decisions."""
@@ -92,9 +96,10 @@ class Kinds:
         inside = self._inside(mask)
         self._leave(inside, inside > inside[self._index])
 
-    def share_apart(self, pointers: Any, storage: int, sectors: Array) -> float:
+    def share_apart(self, pointers: Any, mask: Any, storage: int, sectors: Array) -> float:
         """Of the programs that decide alike, the share that touches something of its own by an access: those that begin and end
-        at the same addresses touch the same. 1 where that is not known, and 0 where the followed one has touched it before."""
+        at the same addresses touch the same, if their masks leave out neither end. 1 where that is not known, and 0 where the
+        followed one has touched it before."""
         if self.count == 1 or not sectors.size:
             return 1.0
         what = storage, int(sectors[0]), int(sectors[-1]), int(sectors.size)
@@ -103,17 +108,20 @@ class Kinds:
         self._touched.add(what)
         if not vars(pointers).get("added", False):
             return 1.0
-        ends = others(pointers)
+        ends, inside = others(pointers), others(mask)
+        if (ends is None and varies(pointers)) or (inside is None and varies(mask)):
+            return 1.0
         if ends is None:
-            return 1.0 if varies(pointers) else float(1.0 / self._alike.sum())
-        ends = ends[self._alike] if ends.shape[0] == self.count else ends
+            ends = np.zeros((self.count, 1), dtype=np.uint64)
+        filled = self._alike.copy() if inside is None else self._alike & (inside.reshape(inside.shape[0], -1).all(axis=1))
+        ends, alone = ends[filled], int(self._alike.sum() - filled.sum())
         if ends.shape[0] < 2 or bool((ends[1:, 0] > ends[:-1, 0]).all()):
             return 1.0
         self._sorted += ends.shape[0]
         if self._sorted > MOST_SORTED:
             return 1.0
         both = ends.astype(np.uint64) @ np.array([_MIX, 1], dtype=np.uint64)[-ends.shape[1] :]
-        return float(np.unique(both).size / both.size)
+        return float((np.unique(both).size + alone) / (both.size + alone))
 
     def _inside(self, mask: Array) -> Array:
         """How many ends of a mask are true in each program: (programs,)."""

@@ -181,7 +181,7 @@ class Machine(Arithmetic):
                 self._moved[place] = moved = float(sectors.size * SECTOR)
                 self.reuse.touch(storage, sectors, moved)
                 reads = atomic or not write
-                self.counts.move(storage, moved, self.kinds.share_apart(ptrs, storage, sectors) if reads else 0.0)
+                self.counts.move(storage, moved, self.kinds.share_apart(ptrs, masks, storage, sectors) if reads else 0.0)
             if write and not unknown:
                 self.counts.store(storage, mine.size * width, (math.prod(shape) - addresses.size) * width)
         if write and unknown and addresses.size and len(self._starts):

@@ -18,7 +18,7 @@ import torch
 
 from rlkernel.evaluator.judging.costs.counts import ELSEWHERE, Counts
 from rlkernel.evaluator.judging.costs.operator_costs import dense_bytes
-from rlkernel.evaluator.messages.judgement import Reads
+from rlkernel.evaluator.messages.judgement import Reads, Unread
 
 READ = 0.8
 """Share that must be read of what the reference needs whole, where all of it is read at the size that is compared."""
@@ -37,8 +37,8 @@ class Shares:
     made: Mapping[int, float] = field(default_factory=dict)
     """Of what is written into the memory that a step makes, by the step."""
 
-    def unread(self, reads: Reads, small: Callable[[], Shares]) -> str:
-        """What of the reference's needs, or of what was written, is left alone in part; empty where nothing is. `small`: the
+    def unread(self, reads: Reads, small: Callable[[], Shares]) -> Unread:
+        """What of the reference's needs, or of what was written, is left alone in part. `small`: the
         same at the size at which results are compared, which is asked for where it may say that the candidate needs no more
         there, either."""
         given = enumerate(zip(self.inputs, reads.inputs, strict=False))  # there are no reads where nothing is claimed
@@ -46,13 +46,14 @@ class Shares:
         names = [name for name, size in reads.parameters.items() if size and self.state.get(name, 1.0) < READ]
         made = [step for step, share in self.made.items() if reads.made and share < READ]
         if not places and not names and not made:
-            return ""
+            return Unread.NOTHING
         there = small()
         if any(there.inputs[place] >= NEARLY_ALL for place in places):
-            return "an input"
+            return Unread.INPUT
         if any(there.state.get(name, 0.0) >= NEARLY_ALL for name in names):
-            return "a parameter"
-        return "what other kernels wrote" if any(there.made.get(step, 0.0) >= NEARLY_ALL for step in made) else ""
+            return Unread.PARAMETER
+        wrote = any(there.made.get(step, 0.0) >= NEARLY_ALL for step in made)
+        return Unread.MADE if wrote else Unread.NOTHING
 
 
 class Reached:
@@ -62,8 +63,8 @@ class Reached:
         self._read: dict[int, float] = {}
         self._written: dict[int, float] = {}
         self._anywhere = 0.0
-        self._makers: dict[int, int] = {}
-        """Memory that a step has made -> the step."""
+        self._makers: dict[int, tuple[int, float]] = {}
+        """Memory that a step has made -> the step, and the bytes of the memory."""
         self._made: dict[int, float] = {}
 
     def of_kernel(self, counts: Counts) -> None:
@@ -81,9 +82,11 @@ class Reached:
     ) -> None:  # fmt: skip
         """Count an operator, which may read all of its arguments. New memory may have the identity of some that was given up."""
         before = {tensor.untyped_storage()._cdata for tensor in read}
-        for storage in {tensor.untyped_storage()._cdata for tensor in made} - before:
-            self._end(storage)
-            self._makers[storage] = index
+        fresh = {tensor.untyped_storage()._cdata: float(tensor.untyped_storage().nbytes()) for tensor in made}
+        for storage, size in fresh.items():
+            if storage not in before:
+                self._end(storage)
+                self._makers[storage] = index, size
         for tensor in read if works else ():
             _add(self._read, tensor.untyped_storage()._cdata, math.inf)
         for tensor in made if works else ():
@@ -92,9 +95,9 @@ class Reached:
     def _end(self, storage: int) -> None:
         """Memory is given up, or forward has ended."""
         read, written = self._read.pop(storage, 0.0), self._written.pop(storage, 0.0)
-        maker = self._makers.pop(storage, None)
-        if maker is not None and written:
-            self._made[maker] = (read + self._anywhere) / written
+        maker, size = self._makers.pop(storage, (-1, 0.0))
+        if maker >= 0 and written:
+            self._made[maker] = (read + self._anywhere) / min(size, written)  # what is added up is written several times
 
     def share(self, tensor: torch.Tensor) -> float:
         """The share of a tensor that is read."""

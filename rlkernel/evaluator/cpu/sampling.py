@@ -105,6 +105,7 @@ class Sampling:
         self._grid = grid
         self._total = grid[0] * grid[1] * grid[2]
         self._before = machine.accesses
+        machine.kinds.begin()
         self._kinds: list[Kind] = []
 
     @property

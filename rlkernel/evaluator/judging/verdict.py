@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from rlkernel.evaluator.compile.binaries import Compiled
 from rlkernel.evaluator.judging.costs.least_work import LEAST
 from rlkernel.evaluator.messages.children import StepTime
+from rlkernel.evaluator.messages.judgement import Unread
 from rlkernel.evaluator.program.operators import is_random
 from rlkernel.evaluator.program.schema import Launch, Op, Program
 from rlkernel.types import Closeness, Evaluation, LaunchFact, OpFact, Seconds, Status, Timing
@@ -96,7 +97,7 @@ class Facts:
     """The share of these that it must do. Short launches hide from a bound on time what was left out."""
     unwritten: bool = False
     """At full shape the launches leave out a part of an output that only they write."""
-    unread: str = ""
+    unread: Unread = Unread.NOTHING
     """What is never read in part at full shape, and is needed to the last element."""
 
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from rlkernel.evaluator.compile.binaries import Compiled
 from rlkernel.evaluator.devices import Room
 from rlkernel.evaluator.messages.codec import Between
-from rlkernel.evaluator.messages.judgement import NOTHING, Reads
+from rlkernel.evaluator.messages.judgement import NOTHING, Reads, Unread
 from rlkernel.evaluator.program.compiled_ahead import KernelFacts
 from rlkernel.evaluator.program.schema import MAX_KERNELS, MAX_STEPS, Program
 from rlkernel.evaluator.program.variant import Kept, Specs, Traced, Variant
@@ -143,7 +143,7 @@ class Priced:
     """Kernel of which no program was found that writes -> the line of its launch."""
     repeated: tuple[Extent, ...]
     """What has several turns, or programs."""
-    unread: Annotated[str, Between(0, 40)] = ""
+    unread: Unread = Unread.NOTHING
     """What is never read in part of what the reference needs to the last element or kernels write, and is read whole at the size
     at which results are compared."""
     left_out: tuple[Kernel, ...] = ()

@@ -38,6 +38,15 @@ class Reads:
     result by its place."""
 
 
+class Unread(StrEnum):
+    """What is never read in part at full shape, and is needed to the last element."""
+
+    NOTHING = ""
+    INPUT = "an input"
+    PARAMETER = "a parameter"
+    MADE = "what other kernels wrote"
+
+
 NOTHING = Reads()
 """Where nothing is claimed."""
 

@@ -35,6 +35,9 @@ class ModelNew(nn.Module):
         kernel[(x.shape[0],)](x, y, x.shape[0], x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))
         return y
 """
+QUARTERS = KERNEL.replace("mask=c < cols", "mask=(c < cols) & (c % 4 == tl.program_id(1))").replace(
+    "shape[0],)]", "shape[0], 4)]"
+)
 WHOLE = ["r", "rows - 1 - r", "r ^ 1", "(r * 5) % rows", "(r + rows // 2) % rows"]
 PARTS = ["r % 64", "r & 255", "tl.minimum(r, 100)", "tl.where(r < 1000, r, 7)", "(r // 8 % 16) * 8 + r % 8"]
 
@@ -55,6 +58,12 @@ async def test_rows_that_are_never_read_are_missed(pool: Pool, relu: Problem) ->
     assert {row: found[row].status for row in WHOLE} == dict.fromkeys(WHOLE, Status.CORRECT)
     assert {row: found[row].status for row in PARTS} == dict.fromkeys(PARTS, Status.IMPLAUSIBLE)
     assert all("never read" in found[row].detail for row in PARTS)
+
+
+@pytest.mark.anyio
+async def test_programs_that_take_turns_by_masks_alone_read_all(pool: Pool, relu: Problem) -> None:
+    found = await pool.evaluate(relu, QUARTERS.replace("{read}", "r").replace("{write}", "r"))
+    assert found.status is Status.CORRECT
 
 
 def test_what_launches_and_operators_touch() -> None:
@@ -82,3 +91,14 @@ def test_too_little_is_what_is_all_at_the_smaller_size(full: float, small: float
     assert not Shares((0.1, 1.0), {}, {3: full}).unread(Reads(), lambda: there), "a place may hide a part"
     assert not Shares((0.1, full)).unread(Reads((0.0, 0.0)), lambda: there), "nothing is claimed"
     assert not Shares((0.1, 1.0)).unread(Reads((0.0, 400.0), {"w": 64.0}), lambda: there), "it has another name"
+
+
+def test_what_is_read_of_what_was_written() -> None:
+    reached = Reached()
+    one, other = torch.empty(100, device="meta"), torch.empty(100, device="meta")
+    for step, tensor in enumerate((one, other)):
+        reached.of_operator(step, [], [tensor], works=False)
+    places = [tensor.untyped_storage()._cdata for tensor in (one, other)]
+    reached.of_kernel(Counts(stored={0: 200.0, 1: 4000.0}, storages=places))
+    reached.of_kernel(Counts(apart={0: 50.0, 1: 400.0}, storages=places))
+    assert reached.shares([], {}).made == {0: 0.25, 1: 1.0}, "half of the first was written, and all of the other several times"

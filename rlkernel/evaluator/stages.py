@@ -276,7 +276,8 @@ class Stages:
         compiled, spent = await self._compiled(asked.program, asked.specs, orders)
         for index, made in compiled.facts.get("0", {}).items():
             size = (made.registers, made.spills, made.shared_bytes, made.num_warps, made.num_ctas)
-            return KernelFacts(asked.key, *size, chosen=index), spent
+            chosen = dict(enumerate(asked.offered)).get(index, 0)
+            return KernelFacts(asked.key, *size, chosen=chosen), spent
         raise Ended(Status.CRASH, "the trace is not a Program: nothing to compile ahead")
 
     async def orders(self, full: Program, specs: Specs, key: str) -> dict[int, tuple[int, ...]]:

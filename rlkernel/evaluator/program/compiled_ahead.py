@@ -26,6 +26,8 @@ class Asked:
     program: Program
     """A Program of that one launch."""
     specs: Specs
+    offered: tuple[int, ...] = ()
+    """The configurations of the Program's launch by their places in the autotuner's list; none where none is to be chosen."""
 
     @property
     def chooses(self) -> bool:
@@ -48,4 +50,4 @@ class KernelFacts:
     num_warps: int
     num_ctas: int
     chosen: int = 0
-    """The configuration, among those of the question."""
+    """The configuration, by its place in the autotuner's list."""

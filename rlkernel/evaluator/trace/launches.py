@@ -190,10 +190,10 @@ class LaunchRecorder:
         self.recorder.launch(launch)
 
     def _asks_choice(self, launch: Launch, key: str) -> NoReturn:
-        """End the trace with the question which configuration of a launch is taken."""
-        functions = tuple(function for function in self.table.functions if function is not None)
-        configs = tuple(replace(config, before=()) for config in launch.configs)
-        self.asked = question(launch.function, functions, dict(launch.args), configs, self.recorder.tensor, key)
+        """End the trace with the question which configuration of a launch is taken, of those that its tuner keeps."""
+        functions, kept = tuple(function for function in self.table.functions if function is not None), self.kept[id(launch)]
+        configs = tuple(replace(launch.configs[place], before=()) for place in kept)
+        self.asked = question(launch.function, functions, dict(launch.args), configs, self.recorder.tensor, key, kept)
         raise NeedsKernel(self.asked)
 
     def _tuned_launch(self, found: list[tuple[int, dict[str, Value], Config]], hooks: list[list[Step]]) -> Launch:

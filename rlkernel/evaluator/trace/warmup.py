@@ -59,9 +59,10 @@ def question(
     configs: tuple[Config, ...],
     tensor: Callable[[int], torch.Tensor],
     key: str | None = None,
+    offered: tuple[int, ...] = (),
 ) -> Asked:
     """What to ask for a kernel with these arguments. `tensor`: of a number in the trace; `key`: by which the answer is known, by
-    default its text and all arguments. Raises Untraceable for arguments that are numbers of weights."""
+    default its text and all arguments; `offered`: see `Asked`. Raises Untraceable for arguments that are numbers of weights."""
     numbers: dict[int, int] = {}
     given: dict[str, Value] = {}
     for name, value in values.items():
@@ -74,7 +75,7 @@ def question(
     launch = Launch(function, given, configs, 0)
     specs = Specs((), tuple(_spec(tensor(number)) for number in numbers))
     program = Program(functions, (), (), {}, tuple(numbers.values()), (launch,), None)
-    return Asked(key or _key(launch, functions, specs), program, specs)
+    return Asked(key or _key(launch, functions, specs), program, specs, offered)
 
 
 def _key(launch: Launch, functions: tuple[Function, ...], specs: Specs) -> str:

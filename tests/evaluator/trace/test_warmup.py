@@ -113,6 +113,7 @@ def test_what_an_autotuner_chooses_is_asked_for_where_the_host_reads_it() -> Non
         traced(READ, head=TUNED)
     asked = needs.value.asked
     assert asked.chooses and [config.constants["BLOCK"] for config in asked.program.launches[0].configs] == [16, 32]
+    assert asked.offered == (0, 1)
     (launch,) = traced(READ, KernelFacts(asked.key, 24, 0, 7, 2, 1, chosen=1), head=TUNED).program.launches
     assert [(config.constants["BLOCK"], config.options["num_warps"]) for config in launch.configs] == [(32, 2)]
     assert traced("copy[(1,)](x, y, 6)", head=TUNED).program.launches[0].configs[1:], "nobody reads it: it stays open"
@@ -124,3 +125,12 @@ def test_the_choice_is_asked_for_at_the_size_that_is_timed() -> None:
     with pytest.raises(NeedsKernel) as needs:
         trace(source, PROFILES["h200"], [Variant([[], {"dict": []}], [one]) for one in (X, larger)])
     assert [spec.shape for spec in needs.value.asked.specs.inputs] == [(4, 3), (4, 3)]
+
+
+def test_only_what_an_autotuner_keeps_may_be_chosen() -> None:
+    prunes = "key=[], prune_configs_by={'early_config_prune': lambda configs, *rest, **more: configs[1:]})"
+    head = TUNED.replace("triton.Config({'BLOCK': 16})", "triton.Config({'BLOCK': 16}), triton.Config({'BLOCK': 64})")
+    with pytest.raises(NeedsKernel) as needs:
+        traced(READ, head=head.replace("key=[])", prunes))
+    assert needs.value.asked.offered == (1, 2)
+    assert [config.constants["BLOCK"] for config in needs.value.asked.program.launches[0].configs] == [64, 32]

@@ -1,11 +1,12 @@
 """Longer sizes for a second look: those at which a loop has several turns that has one where results are compared first.
 
 Some of the constants that were reduced are as large as in the problem's file, or that halved until it fits; the others are as
-they were, or smaller where that is the price, also those that are not reduced where what is long is as in the file. Which of them
-are long, in this order:
+they were, or smaller where that is the price. Which of them are long, in this order:
 
 1. those that say no batch, together: 8192 columns of few rows;
-2. each alone, the most reduced one first: a product's inner extent. A size and places in it (`PLACE`) are one.
+2. each alone, the most reduced one first: a product's inner extent. A size and places in it (`PLACE`) are one;
+3. those that had to be halved, as in the file, where all others are smaller, also those that were not reduced: a product that is
+   split where its inner extent is 16384.
 
 Halving what is at full size keeps its divisors, so that a kernel without masks stays right. Example: `rows, columns = 4096, 8192`
 that are compared at 512 and 256 are looked at again at 128 and 8192.
@@ -77,9 +78,12 @@ def lengthened(problem: Problem, profile: DeviceProfile, halvings: int = 0, *, h
     if whole is None:
         return []
     found: list[Longer] = []
-    for family in _families(reduced, small, batch_names(source)):
-        search = Search(bare, profile, _fits, None, whole.names)
-        sizes = _longest(search, small, {name: reduced[name] for name in family}, halvings, heads_pay=heads_pay)
+    families = list(_families(reduced, small, batch_names(source)))
+    for family, narrow in [(family, False) for family in families] + [(family, True) for family in families if not halvings]:
+        search, long = Search(bare, profile, _fits, None, whole.names), {name: reduced[name] for name in family}
+        if narrow and any(all(one.sizes.get(name) == size for name, size in long.items()) for one in found):
+            continue
+        sizes = _narrow(search, small, long) if narrow else _longest(search, small, long, halvings, heads_pay=heads_pay)
         if sizes is None or sizes in [one.sizes for one in found]:
             continue
         others = {name: small[name] if name in family else value for name, value in sizes.items()}
@@ -195,7 +199,6 @@ def _longest(search: Search, small: Sizes, long: Sizes, halvings: int, *, heads_
             ways.append((others | counts | leading, MOST_WHOLE))
         elif not halving:
             ways += [(others | {name: value}, MOST_WHOLE) for name, value in counts.items()]
-            ways.append(({name: value for name, value in every.items() if name not in long}, MOST_BURDEN))
         for paying, most in ways:
             for shrink in SHRINKS:
                 fewer = {name: map_numbers(_divided, value, shrink) for name, value in paying.items()}
@@ -206,6 +209,18 @@ def _longest(search: Search, small: Sizes, long: Sizes, halvings: int, *, heads_
                 found = search.need_of(sizes)
                 if found is not None and burden_of(found) <= most and search.runs(sizes, found):
                     return sizes
+    return None
+
+
+def _narrow(search: Search, small: Sizes, long: Sizes) -> Sizes | None:
+    """The sizes with what is long as in the file and all others divided; None if none of these fits."""
+    every = counts_of(search.problem.source)
+    for shrink in SHRINKS:
+        fewer = {name: map_numbers(_divided, value, shrink) for name, value in every.items() if name not in long}
+        sizes = small | {name: value for name, value in fewer.items() if value != every[name]} | long
+        found = search.need_of(sizes)
+        if found is not None and burden_of(found) <= MOST_BURDEN and search.runs(sizes, found):
+            return sizes
     return None
 
 

@@ -186,3 +186,24 @@ def test_a_size_is_long_with_the_places_in_it() -> None:
     assert all((one["rows"] > 313) == (one["last"] > 312) for one in sizes((10000, 9998, 512), taken))
     assert any(one["rows"] > 313 for one in sizes((10000, 9998, 512), taken))
     assert any((one["rows"] > 313) != (one["last"] > 312) for one in sizes((10000, 9000, 512), apart))
+
+
+def test_what_had_to_be_halved_is_as_in_the_file_where_all_others_are_smaller() -> None:
+    """A product that is split where its inner extent is 16384: rows and columns were not made smaller, and are then."""
+    source = """
+import torch
+import torch.nn as nn
+M, N, K = 256, 256, 16384
+SMALL = {"K": 512}
+class Model(nn.Module):
+    def forward(self, x, y):
+        return x @ y
+def get_inputs():
+    return [torch.rand(M, K), torch.rand(K, N)]
+def get_init_inputs():
+    return []
+"""
+    first, second = lengthened(Problem("p", 1, "train", source), H200)
+    assert first.sizes["K"] < 16384
+    assert second.sizes["K"] == 16384 and second.sizes["M"] == second.sizes["N"] < 256
+    assert all(look.sizes["K"] < 16384 for look in lengthened(Problem("p", 1, "train", source), H200, halvings=1))

@@ -45,9 +45,10 @@ class Took:
 
 
 def took(words: Sequence[str], checkout: Path) -> Took:
-    """Run `python` with these words on the code of a checkout. Raises CalledProcessError with what a command that fails has
-    written."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(checkout)}
+    """Run `python` with these words on the code of a checkout, before other code on the path. Ends with what a command that fails
+    has written."""
+    path = os.pathsep.join([str(checkout), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path}
     with tempfile.TemporaryFile("w+") as written:
         since = time.perf_counter()
         process = subprocess.Popen([sys.executable, *words], cwd=checkout, env=environment, stdout=written, stderr=written)
@@ -56,7 +57,7 @@ def took(words: Sequence[str], checkout: Path) -> Took:
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:
             written.seek(0)
-            raise subprocess.CalledProcessError(process.returncode, words, written.read())
+            sys.exit(f"python {' '.join(words)} ended with status {process.returncode}:\n{written.read()}")
     return Took(wall, usage.ru_utime + usage.ru_stime)
 
 

@@ -221,6 +221,7 @@ class Doctor:
         from rlkernel.training.memory_table import memory_table, verdict
         from rlkernel.training.preflight import plan_demand
 
+        doctors.check_flags(self)
         flags = ("device", "evaluation_gib", "card_gib", "gib", "pieces")
         limit, others = doctors.policy_limit(**{name: getattr(self, name) for name in flags})
         same = ("model", "weights", "lora_rank", "staleness", "turns", "max_new_tokens", "pieces", "rule")

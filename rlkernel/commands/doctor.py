@@ -8,11 +8,13 @@ import os
 import platform
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from rich.console import Console
 from rich.table import Table
 
+from rlkernel.checks import check_number, check_weights
 from rlkernel.errors import UsageError
 from rlkernel.evaluator.cards import card_profile, gpus
 from rlkernel.evaluator.cards.gpus import Gpu, Reading
@@ -163,6 +165,21 @@ def show(console: Console) -> bool:
         table.add_row(mark, row.what, row.found, row.meaning)
     console.print(table)
     return all(row.ok is not False for row in rows)
+
+
+def check_flags(given: Any) -> None:
+    """Raise UsageError for flags of the command that no run could have, by the rules of `Run` and `sharding`."""
+    from rlkernel.training import sharding
+
+    def said(name: str) -> str:
+        return f"--{name.replace('_', '-')}"
+
+    check_number(given, "turns", "max_new_tokens", "pieces", least=1, whole=True, said=said)
+    check_number(given, "lora_rank", "staleness", "evaluation_gib", least=0, whole=True, said=said)
+    check_number(given, "card_gib", "gib", least=0, said=said)
+    check_weights(given.weights, given.lora_rank, given.rule, said)
+    if given.pieces > 1:
+        sharding.check_weights(given.weights, f"--pieces is {given.pieces} and --weights")
 
 
 def policy_limit(*, device: str, evaluation_gib: int, card_gib: float, gib: float, pieces: int) -> tuple[int, str]:

@@ -163,9 +163,33 @@ def test_the_shipped_policy_has_numbers_other_than_0(capsys: pytest.CaptureFixtu
             ["--model", "small", "--card-gib", "80", "--pieces", "2"],
             "--pieces: each of these processes has a card without evaluations: give --gib alone",
         ),
+        (["--model", "small", "--pieces", "0"], "--pieces is 0: it must be a whole number of at least 1"),
+        (["--model", "small", "--turns", "0"], "--turns is 0: it must be a whole number of at least 1"),
+        (["--model", "small", "--max-new-tokens", "0"], "--max-new-tokens is 0: it must be a whole number of at least 1"),
+        (["--model", "small", "--staleness", "-3"], "--staleness is -3: it must be a whole number that is not negative"),
+        (["--model", "small", "--lora-rank", "-1"], "--lora-rank is -1: it must be a whole number that is not negative"),
+        (
+            ["--model", "small", "--evaluation-gib", "-1"],
+            "--evaluation-gib is -1: it must be a whole number that is not negative",
+        ),
+        (["--model", "small", "--gib", "nan"], "--gib is nan: it must be a number that is not negative"),
+        (["--model", "small", "--card-gib", "-4"], "--card-gib is -4.0: it must be a number that is not negative"),
+        (
+            ["--model", "small", "--gib", "76", "--weights", "bfloat16", "--pieces", "2"],
+            "--pieces is 2 and --weights is 'bfloat16': its moments of eight bits are not sharded, so leave it at 'float32'",
+        ),
+        (
+            ["--model", "small", "--weights", "bfloat16", "--lora-rank", "8"],
+            "--weights is 'bfloat16' and --lora-rank 8: adapters are float32 over weights that are frozen in bfloat16, so leave "
+            "weights at 'float32'",
+        ),
+        (
+            ["--model", "small", "--weights", "bfloat16", "--rule", "sgd"],
+            "--weights is 'bfloat16' and --rule 'sgd': such weights have an AdamW of their own, so leave weights at 'float32'",
+        ),
         (["--model", "small", "--card-gib", "6"], "--card-gib 6: too little for a policy and evaluations"),
     ],
 )
-def test_no_flag_is_ignored(words: list[str], line: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_flag_is_ignored_or_one_that_no_run_has(words: list[str], line: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", *words]) == 2
     assert capsys.readouterr().err.splitlines()[-1] == f"error: {line}"

@@ -19,6 +19,7 @@ from typing import Any
 import torch
 
 from rlkernel.config import Run
+from rlkernel.policy.load import meta_model
 from rlkernel.policy.replica import tied_head
 from rlkernel.policy.slots.cache import attention_widths, bytes_per_position
 from rlkernel.policy.slots.engine import BLOCK
@@ -197,14 +198,6 @@ def _plan(
         run.model, count, tuple(parts), position, page, limit, others, needed, how, positions, recomputed, micro_tokens,
         compiled,
     )  # fmt: skip
-
-
-def meta_model(config: Any) -> Any:
-    """The model of a configuration, without memory for its weights."""
-    from transformers import AutoModelForCausalLM
-
-    with torch.device("meta"):
-        return AutoModelForCausalLM.from_config(config)
 
 
 def _full(run: Demand, model: Any, dtype: torch.dtype) -> list[Part]:

@@ -120,7 +120,37 @@ def test_a_model_is_planned_from_its_configuration(tiny_model: Any, tmp_path: Pa
     told = capsys.readouterr().out
     assert "%" not in told.partition("missing")[2], "no percentage of what is not there"
     assert "0 at a time: the model has no more" in " ".join(told.split())
-    assert told.splitlines()[-1].startswith(f"{tmp_path} does not fit: ") and "lora_rank=32" in told
+    assert told.splitlines()[-1].startswith(f"{tmp_path} does not fit: it needs ")
+
+
+@pytest.mark.parametrize(
+    ("shape", "words", "helps"),
+    [
+        ("8b", "--card-gib 80 --weights bfloat16", ["--evaluation-gib 18", "--weights float32 --pieces 5 --gib 78"]),
+        (
+            "8b",
+            "--card-gib 80",
+            ["--weights bfloat16 --evaluation-gib 18", "--lora-rank 32 --evaluation-gib 33", "--pieces 5 --gib 78"],
+        ),
+        ("8b", "--gib 76 --pieces 2", ["--lora-rank 32", "--pieces 6"]),
+        ("8b", "--gib 45 --lora-rank 8 --max-new-tokens 8000", ["--max-new-tokens 5632", "--pieces 2"]),
+        ("8b", "--device cpu", []),
+    ],
+)
+def test_only_what_fits_is_offered(
+    shape: str, words: str, helps: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Qwen3Config(**SHAPES[shape]).save_pretrained(tmp_path)
+    start = ["doctor", "--model", str(tmp_path)]
+    assert main([*start, *words.split()]) == 2
+    line = capsys.readouterr().out.splitlines()[-1]
+    assert [way.split(" (")[0] for way in line.split("it fits with ")[-1].split(", or with ")] == (helps or [line])
+    for way in helps:
+        # Later flags win; a card of its own takes the place of a shared one.
+        given = [*words.split(), *way.split()] if "--gib" not in way else way.split()
+        assert main([*start, *given]) == 0, way
+        if step := {"--evaluation-gib": 1, "--max-new-tokens": 64}.get(given[-2]):
+            assert main([*start, *given[:-1], str(int(given[-1]) + step)]) == 2, "it is the most"
 
 
 def test_a_card_that_is_not_here_has_the_rows_of_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

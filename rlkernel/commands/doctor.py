@@ -198,7 +198,7 @@ def policy_room(*, device: str, evaluation_gib: int, card_gib: float, gib: float
         raise UsageError("--pieces: each of these processes has a card without evaluations: give --gib alone")
     if gib:
         return room_of_policy(gib)
-    room = room_of_card(card_gib, evaluation_gib) if card_gib else room_here(device, evaluation_gib)
+    room = room_of_card(card_gib, evaluation_gib) if card_gib else room_here(device, evaluation_gib, "--device")
     if room.limit < 0:
         raise UsageError(f"--card-gib {card_gib:g}: too little for a policy and evaluations")
     if evaluation_gib and not room.others:

@@ -26,6 +26,11 @@ def check_problems(run: Run) -> None:
             raise UsageError(f"Run.problems of {run.name!r} has none with split {split!r}: add one")
 
 
+def check_device(device: str) -> None:
+    """Raise UsageError for a device of a run that this machine has not."""
+    _place(device)
+
+
 def check_memory(run: Run, micro_tokens: int = MICRO_TOKENS) -> None:
     """Print the table of a run that does not fit on standard error, and raise UsageError."""
     demand, room, model = demand_of(run), room_here(run.device, run.evaluation_gib), meta_model(load_config(run.model))
@@ -47,9 +52,10 @@ def plan_demand(demand: Demand, room: Room) -> tuple[MemoryPlan, list[str]]:
     return found, [] if found.fits else list(map(as_flags, ways(demand, model, room)))
 
 
-def room_here(device: str, evaluation_gib: int) -> Room:
-    """What a policy has of this machine beside evaluations on `device`. Raises UsageError for a device that it has not."""
-    placement = _place(device)
+def room_here(device: str, evaluation_gib: int, said: str = "Run.device") -> Room:
+    """What a policy has of this machine beside evaluations on `device`. said: how that was written. Raises UsageError for a
+    device that it has not."""
+    placement = _place(device, said)
     limit, others = _own(placement, evaluation_gib)
     if not limit:
         return Room(machine_bytes(), gpu=False)
@@ -73,11 +79,11 @@ def _room(placement: Placement, limit: int, others: str, cards: int) -> Room:
     return Room(limit, True, others, beside, placement.card.memory_bytes - CONTEXT_BYTES, cards)
 
 
-def _place(device: str) -> Placement:
+def _place(device: str, said: str = "Run.device") -> Placement:
     try:
         return place(device)
     except ValueError as error:
-        raise UsageError(f"Run.device: {error}") from error
+        raise UsageError(f"{said}: {error}") from error
 
 
 def _own(placement: Placement, evaluation_gib: int) -> tuple[int, str]:

@@ -9,6 +9,7 @@ machine without a GPU, times are modelled.
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,11 +21,15 @@ from trl import GRPOConfig, GRPOTrainer
 from envs.problems import load_suite
 from rlkernel.environment.kernel_env import KernelEnvironment
 from rlkernel.environment.speed_reward import SpeedReward
+from rlkernel.errors import UsageError, exit_status
 from rlkernel.integrations.reward_function import RewardFunction, rows
 from rlkernel.integrations.service import open_service
 from rlkernel.interfaces import Environment
 from rlkernel.policy.load import load_model
 from rlkernel.types import Problem
+
+LEAST = {"steps": 1, "generations": 2, "tokens": 1}
+"""Flag -> its least value. A completion's advantage is measured against those of the same prompt, so one alone has none."""
 
 
 def train(
@@ -56,6 +61,9 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=256, help="longest completion")
     parser.add_argument("--out", type=Path, default=Path("runs/trl_grpo"))
     given = parser.parse_args()
+    for flag, least in LEAST.items():
+        if (value := getattr(given, flag)) < least:
+            raise UsageError(f"--{flag} is {value}: give at least {least}")
     problems = [problem for problem in load_suite() if problem.split == "train"]
     train(
         *load_model(given.model),
@@ -70,4 +78,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(exit_status(main))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, get_args
 
@@ -57,9 +58,11 @@ def check_number(
     whole: bool = False,
     infinite: bool = False,
     none: str = "",
+    said: Callable[[str], str] | None = None,
 ) -> None:
     """Raise UsageError for fields that are no number, or not one with least <= value <= most and value > above. whole: it must be
-    an int. infinite: `math.inf` is a number, too. none: what None stands for, where it may stand there."""
+    an int. infinite: `math.inf` is a number, too. none: what None stands for, where it may stand there. said: how a field was
+    written, if not as one of the owner's class, e.g. as a flag."""
     for name in names:
         value = getattr(owner, name)
         if none and value is None:
@@ -72,7 +75,23 @@ def check_number(
         words += [] if least == -math.inf else ["that is not negative"] if least == 0 else [f"of at least {least}"]
         words += [] if most == math.inf else [f"and at most {most}"]
         words += [f"or None for {none}"] if none else []
-        raise UsageError(f"{_place(owner, name)} is {value!r}: it must be {' '.join(words)}")
+        place = _place(owner, name) if said is None else said(name)
+        raise UsageError(f"{place} is {value!r}: it must be {' '.join(words)}")
+
+
+def check_weights(weights: str, lora_rank: int, rule: str, said: Callable[[str], str]) -> None:
+    """Raise UsageError for a format of the weights that the adapters or the rule of an update cannot have. said: how the fields
+    `weights`, `lora_rank` and `rule` were written."""
+    if lora_rank and weights != "float32":
+        raise UsageError(
+            f"{said('weights')} is {weights!r} and {said('lora_rank')} {lora_rank}: adapters are float32 over weights that are "
+            "frozen in bfloat16, so leave weights at 'float32'"
+        )
+    if rule != "adamw" and weights != "float32":
+        raise UsageError(
+            f"{said('weights')} is {weights!r} and {said('rule')} {rule!r}: such weights have an AdamW of their own, so leave "
+            "weights at 'float32'"
+        )
 
 
 def _place(owner: Any, name: str) -> str:

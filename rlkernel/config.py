@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from rlkernel.checks import check_name, check_number, check_plain
+from rlkernel.checks import check_name, check_number, check_plain, check_weights
 from rlkernel.errors import UsageError
 from rlkernel.interfaces import Advantage, Correction, Credit, Environment, Reward, Sampler
 from rlkernel.methods import check_instance, check_method, check_shown
@@ -215,16 +215,7 @@ class Run:
             raise UsageError(f"Run.lora_rank is {self.lora_rank}: use 0 to train all weights, or the rank of the adapters")
         if self.weights not in WEIGHTS:
             raise UsageError(f"Run.weights is {self.weights!r}: use one of {', '.join(WEIGHTS)}")
-        if self.lora_rank and self.weights != "float32":
-            raise UsageError(
-                f"Run.weights is {self.weights!r} and Run.lora_rank {self.lora_rank}: adapters are float32 over weights that are "
-                "frozen in bfloat16, so leave weights at 'float32'"
-            )
-        if self.optimiser.rule != "adamw" and self.weights != "float32":
-            raise UsageError(
-                f"Run.weights is {self.weights!r} and Optimiser.rule {self.optimiser.rule!r}: such weights have an AdamW of "
-                "their own, so leave weights at 'float32'"
-            )
+        check_weights(self.weights, self.lora_rank, self.optimiser.rule, _said)
         if self.evaluation_gib < 0:
             raise UsageError(f"Run.evaluation_gib is {self.evaluation_gib}: use 0 for half of a shared card, or the GiB")
         if self.lora_alpha <= 0:
@@ -243,6 +234,11 @@ class Run:
             raise UsageError(f"Run.seed is {self.seed}: use a number from 0 to {2**32 - 1}")
         if not 0 <= self.gamma <= 1:
             raise UsageError(f"Run.gamma is {self.gamma}: a discount is between 0 and 1")
+
+
+def _said(name: str) -> str:
+    """Where a run's field is written."""
+    return "Optimiser.rule" if name == "rule" else f"Run.{name}"
 
 
 def to_json(value: Any) -> Any:

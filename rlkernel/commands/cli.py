@@ -221,13 +221,14 @@ class Doctor:
         from rlkernel.training.memory_table import memory_table, verdict
         from rlkernel.training.preflight import plan_demand
 
+        doctors.check_flags(self)
         flags = ("device", "evaluation_gib", "card_gib", "gib", "pieces")
-        limit, others = doctors.policy_limit(**{name: getattr(self, name) for name in flags})
+        room = doctors.policy_room(**{name: getattr(self, name) for name in flags})
         same = ("model", "weights", "lora_rank", "staleness", "turns", "max_new_tokens", "pieces", "rule")
         demand = Demand(**{name: getattr(self, name) for name in same})
-        found = plan_demand(demand, limit, others)
+        found, helps = plan_demand(demand, room)
         Console(width=100).print(memory_table(found))
-        print(verdict(found, demand))
+        print(verdict(found, helps))
         return 0 if found.fits else 2
 
 

@@ -8,17 +8,22 @@ import os
 import platform
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import torch
 from rich.console import Console
 from rich.table import Table
 
+from rlkernel.checks import check_number, check_weights
 from rlkernel.errors import UsageError
 from rlkernel.evaluator.cards import card_profile, gpus
 from rlkernel.evaluator.cards.gpus import Gpu, Reading
-from rlkernel.evaluator.config import GIB, EvaluatorConfig
+from rlkernel.evaluator.config import EvaluatorConfig
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.processes import sandbox
+
+if TYPE_CHECKING:
+    from rlkernel.training.memory_ways import Room
 
 PACKAGES = ("torch", "triton", "trl", "transformers", "anyio", "nvidia-ml-py", "wandb", "numpy")
 
@@ -165,10 +170,25 @@ def show(console: Console) -> bool:
     return all(row.ok is not False for row in rows)
 
 
-def policy_limit(*, device: str, evaluation_gib: int, card_gib: float, gib: float, pieces: int) -> tuple[int, str]:
-    """The bytes of a GPU that a policy may take, by the flags of `rlkernel doctor --model`, and who has the rest; 0 on a CPU.
-    Raises UsageError for flags of which one would be ignored."""
-    from rlkernel.training.preflight import own_memory, shared_card
+def check_flags(given: Any) -> None:
+    """Raise UsageError for flags of the command that no run could have, by the rules of `Run` and `sharding`."""
+    from rlkernel.training import sharding
+
+    def said(name: str) -> str:
+        return f"--{name.replace('_', '-')}"
+
+    check_number(given, "turns", "max_new_tokens", "pieces", least=1, whole=True, said=said)
+    check_number(given, "lora_rank", "staleness", "evaluation_gib", least=0, whole=True, said=said)
+    check_number(given, "card_gib", "gib", least=0, said=said)
+    check_weights(given.weights, given.lora_rank, given.rule, said)
+    if given.pieces > 1:
+        sharding.check_weights(given.weights, f"--pieces is {given.pieces} and --weights")
+
+
+def policy_room(*, device: str, evaluation_gib: int, card_gib: float, gib: float, pieces: int) -> Room:
+    """The memory that a policy has, by the flags of `rlkernel doctor --model`. Raises UsageError for flags of which one would be
+    ignored."""
+    from rlkernel.training.preflight import room_here, room_of_card, room_of_policy
 
     if gib and (evaluation_gib or card_gib):
         raise UsageError("--gib is what the policy alone has: for a card that evaluations share, give --card-gib instead of it")
@@ -177,10 +197,10 @@ def policy_limit(*, device: str, evaluation_gib: int, card_gib: float, gib: floa
     if pieces > 1 and (card_gib or evaluation_gib):
         raise UsageError("--pieces: each of these processes has a card without evaluations: give --gib alone")
     if gib:
-        return int(gib * GIB), ""
-    limit, others = shared_card(card_gib, evaluation_gib) if card_gib else own_memory(device, evaluation_gib)
-    if limit < 0:
+        return room_of_policy(gib)
+    room = room_of_card(card_gib, evaluation_gib) if card_gib else room_here(device, evaluation_gib, "--device")
+    if room.limit < 0:
         raise UsageError(f"--card-gib {card_gib:g}: too little for a policy and evaluations")
-    if evaluation_gib and not others:
+    if evaluation_gib and not room.others:
         raise UsageError("--evaluation-gib: evaluations share no card with the policy here: name one with --card-gib")
-    return limit, others
+    return room

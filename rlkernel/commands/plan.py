@@ -291,10 +291,18 @@ def choose_preset(presets: Mapping[str, Preset], flags: Flags) -> Preset:
 
 
 def check_device(jobs: Jobs, preset: Preset, flags: Flags) -> None:
-    """Raise UsageError for a preset that needs a GPU where there is none. Finished runs are reported anywhere."""
-    if not preset.gpu or flags.dry_run or flags.device is not None or gpus.select("auto"):
+    """Raise UsageError for a device that is not there, or a preset that needs a GPU where there is none, before anything is
+    imported that takes seconds. Finished runs are reported anywhere."""
+    if flags.dry_run or all(rundir.finished(directory, run) for run, directory in jobs):
         return
-    if not all(rundir.finished(directory, run) for run, directory in jobs):
+    if flags.device is not None:
+        from rlkernel.training.placement import select
+
+        try:
+            select(flags.device)
+        except ValueError as error:
+            raise UsageError(f"--device: {error}") from error
+    elif preset.gpu and not gpus.select("auto"):
         name = next(run.name for run, directory in jobs if not rundir.finished(directory, run))
         rehearsal = ", or --dry-run" if preset.rehearse is not None else ""
         raise UsageError(f"{name} is not finished, its preset needs a GPU, and there is none: use --preset cpu{rehearsal}")

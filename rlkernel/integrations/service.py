@@ -15,6 +15,7 @@ from typing import Any
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
+from rlkernel.errors import UsageError
 from rlkernel.evaluator.pool import open_pool
 from rlkernel.interfaces import CardEvaluator, Evaluator
 from rlkernel.types import Evaluation, Problem
@@ -32,8 +33,15 @@ class Service:
         return self._evaluator.describe() if isinstance(self._evaluator, CardEvaluator) else {}
 
     def submit(self, problem: Problem, code: str | None) -> Future[Evaluation]:
-        """Begin an evaluation; the future raises what `Evaluator.evaluate` raises. Raises RuntimeError once the service is
-        closed."""
+        """Begin an evaluation; the future raises what `Evaluator.evaluate` raises. Raises UsageError for what is no problem or no
+        candidate, and RuntimeError once the service is closed."""
+        if not isinstance(problem, Problem):
+            raise UsageError(
+                f"the problem is a {type(problem).__name__}: give an rlkernel.types.Problem, e.g. Problem(name, 0, "
+                "'train', source) with the text of the reference's file as its source"
+            )
+        if code is not None and not isinstance(code, str):
+            raise UsageError(f"the candidate is a {type(code).__name__}: give the text of its file, or None where there is none")
         return self._portal.start_task_soon(self._evaluator.evaluate, problem, code)
 
     def evaluate(self, problem: Problem, code: str | None) -> Evaluation:

@@ -14,6 +14,7 @@ import huggingface_hub.constants
 import safetensors
 import torch
 import transformers
+from huggingface_hub.errors import StrictDataclassError
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
 from rlkernel.errors import UsageError, first_line
@@ -21,8 +22,12 @@ from rlkernel.policy.small import SMALL, load_small
 
 CONNECT_SECONDS = 10.0
 """The time that the hub has for its first answer."""
-BROKEN = (OSError, ValueError, KeyError, RuntimeError, ImportError, safetensors.SafetensorError)
-"""What a model that is absent, damaged, of an unknown kind, or without a package that it needs, raises while it is loaded."""
+BROKEN = (
+    *(OSError, ValueError, LookupError, RuntimeError, ImportError, TypeError, AttributeError, ArithmeticError),
+    *(safetensors.SafetensorError, StrictDataclassError),
+)
+"""What a model that is absent, damaged, of an unknown kind, or without a package that it needs, raises while it is loaded. A
+value of config.json that makes no sense raises what the first line that uses it happens to raise."""
 
 
 def load_model(name: str, *, weights: str = "float32", lora_rank: int = 0, lora_alpha: float = 32.0) -> tuple[Any, Any]:
@@ -45,9 +50,20 @@ def load_model(name: str, *, weights: str = "float32", lora_rank: int = 0, lora_
 
 
 def load_config(name: str) -> Any:
-    """The configuration of a model that `load_model` can load, without its weights. Raises UsageError, in one line."""
+    """The configuration of a model that `load_model` can load, without its weights. Raises UsageError, in one line, also
+    where no model can be made of it."""
     with _one_line(name, config_alone=True) as cached:
-        return AutoConfig.from_pretrained(SMALL if name == "small" else name, local_files_only=cached)
+        config = AutoConfig.from_pretrained(SMALL if name == "small" else name, local_files_only=cached)
+        meta_model(config)
+        if (positions := getattr(config.get_text_config(), "max_position_embeddings", 0)) < 1:
+            raise ValueError(f"max_position_embeddings of its config.json is {positions}")
+        return config
+
+
+def meta_model(config: Any) -> Any:
+    """The model of a configuration, without memory for its weights."""
+    with torch.device("meta"):
+        return AutoModelForCausalLM.from_config(config)
 
 
 def check_model(name: str, *, lora_rank: int = 0) -> None:
@@ -61,8 +77,7 @@ def check_model(name: str, *, lora_rank: int = 0) -> None:
             return
         config = AutoConfig.from_pretrained(name, local_files_only=cached)
         AutoTokenizer.from_pretrained(name, local_files_only=cached)
-        with torch.device("meta"):
-            AutoModelForCausalLM.from_config(config)
+        meta_model(config)
         for path in Path(name).glob("*.safetensors"):
             with safetensors.safe_open(path, framework="pt") as weights:
                 weights.keys()  # the header, which must fit the length of the file
@@ -84,13 +99,26 @@ def _one_line(name: str, *, config_alone: bool = False) -> Iterator[bool]:
     except BROKEN as error:
         if name == "small":
             raise UsageError(first_line(error)) from error
-        reason = first_line(error) or type(error).__name__
+        reason = _reason(error)
         if unreachable is not None:
             reason = f"it is no directory, not in the cache, and whether the hub has it is unknown: {unreachable}"
         raise UsageError(
             f"model {name!r} cannot be loaded ({reason}): give `small`, the directory of a causal language model, or its "
             "name on the Hugging Face hub" + ("; config.json alone is enough of a directory" if config_alone else "")
         ) from error
+
+
+def _reason(error: BaseException) -> str:
+    """What was wrong, in a line: of a check of config.json's fields both lines, since the second names the value.
+
+    >>> _reason(ValueError("no weights\\nbut more lines")), _reason(KeyError("yes")), _reason(ZeroDivisionError())
+    ('no weights', "KeyError: 'yes'", 'ZeroDivisionError')
+    """
+    if isinstance(error, StrictDataclassError):
+        return "config.json: " + " ".join(str(error).split())
+    said, kind = first_line(error), type(error).__name__
+    speaks = isinstance(error, (OSError, ValueError, RuntimeError, ImportError))
+    return said if said and speaks else ": ".join(filter(None, (kind, said)))
 
 
 def _is_path(name: str) -> bool:

@@ -13,12 +13,14 @@ a forward pass.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 from typing import Any
 
 import torch
 
 from rlkernel.config import Run
+from rlkernel.policy.load import meta_model
 from rlkernel.policy.replica import tied_head
 from rlkernel.policy.slots.cache import attention_widths, bytes_per_position
 from rlkernel.policy.slots.engine import BLOCK
@@ -127,6 +129,16 @@ class MemoryPlan:
         return (-(-self.needed_positions // page) + 1) * page * self.position_bytes
 
     @property
+    def needed_bytes(self) -> int:
+        """The bytes with which the run would fit: all parts, and the smallest cache."""
+        return self.taken + math.ceil(self.least_cache_bytes / MARGIN)
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether the memory is a card's."""
+        return self.page is not None
+
+    @property
     def fits(self) -> bool:
         """Whether the run can sample at all beside what it trains."""
         return self.slots(self.needed_positions) > 0
@@ -153,7 +165,14 @@ def compiles(run: Demand, parameters: int, gpu: bool) -> bool:
 def plan(
     run: Demand, config: Any, limit: int, *, gpu: bool, micro_tokens: int = MICRO_TOKENS, others: str = ""
 ) -> MemoryPlan:  # fmt: skip
-    """The memory of a run of a model with this configuration.
+    """The memory of a run of a model with this configuration, see `plan_model`."""
+    return plan_model(run, meta_model(config), limit, gpu=gpu, micro_tokens=micro_tokens, others=others)
+
+
+def plan_model(
+    run: Demand, model: Any, limit: int, *, gpu: bool, micro_tokens: int = MICRO_TOKENS, others: str = ""
+) -> MemoryPlan:  # fmt: skip
+    """The memory of a run of a model, which may have no weights.
 
     Where the run does not say whether activations are recomputed, those of large models are, unless they are compiled and
     there is room for them beside every trajectory, at least for those of half as many tokens at a time. Example: a
@@ -162,7 +181,6 @@ def plan(
     limit: the bytes that the process may take. gpu: whether it trains on one, where the sampler has bfloat16 weights.
     micro_tokens: tokens of a forward pass in training.
     """
-    model = meta_model(config)
     large = model.num_parameters() > LARGE
     asked = run.gradient_checkpointing
     choices = [(large if asked is None else asked, micro_tokens)]
@@ -197,14 +215,6 @@ def _plan(
         run.model, count, tuple(parts), position, page, limit, others, needed, how, positions, recomputed, micro_tokens,
         compiled,
     )  # fmt: skip
-
-
-def meta_model(config: Any) -> Any:
-    """The model of a configuration, without memory for its weights."""
-    from transformers import AutoModelForCausalLM
-
-    with torch.device("meta"):
-        return AutoModelForCausalLM.from_config(config)
 
 
 def _full(run: Demand, model: Any, dtype: torch.dtype) -> list[Part]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.table import Table
 
-from rlkernel.training.memory import GIB, MARGIN, Demand, MemoryPlan
+from rlkernel.training.memory import GIB, MARGIN, MemoryPlan
 
 LENGTHS = (2048, 4096, 8192, 16_384, 32_768)
 """The lengths of conversations for which it is told how many fit."""
@@ -22,18 +24,22 @@ def memory_table(found: MemoryPlan) -> Table:
         table.add_row(part.what, _gib(part.bytes), part.how)
     left = found.limit - found.taken
     table.add_row("together", _gib(found.taken), "", style="bold")
-    table.add_row("there is", _gib(found.limit), found.others)
+    table.add_row("there is", _gib(found.limit), found.others or _whose(found))
     each = f"{found.position_bytes / 1024:.3g} KiB a token"
-    if left < 0:
-        table.add_row("missing", _gib(-left), "before any keys and values")
-    else:
+    if left >= 0:
         table.add_row("left", _gib(left), f"{MARGIN:.0%} of it for keys and values, {each}")
+    if not found.fits:
+        table.add_row("missing", _gib(found.needed_bytes - found.limit), "with the keys and values of one conversation")
     lengths = {positions for positions in LENGTHS if positions <= found.positions and left >= 0}
     for positions in sorted({*lengths, found.needed_positions}):
         needed = f": {found.needed_how}" if positions == found.needed_positions else ""
         size, at_once = positions * found.position_bytes, found.slots(positions)
         table.add_row(f"conversation of {positions:,}", _gib(size), f"{at_once} at a time{needed}")
     return table
+
+
+def _whose(found: MemoryPlan) -> str:
+    return "the card's" if found.on_gpu else "this machine's memory, not a card's"
 
 
 def _gib(size: int) -> str:
@@ -45,24 +51,18 @@ def _gib(size: int) -> str:
     return f"{size / GIB:.2f}" if size / GIB >= 0.1 else f"{size / GIB:.2g}"
 
 
-def verdict(found: MemoryPlan, run: Demand) -> str:
-    """One line: whether the run fits, with how many conversations at a time, or what is missing."""
+def verdict(found: MemoryPlan, helps: Sequence[str] = ()) -> str:
+    """One line: whether the run fits, with how many conversations at a time, or what is missing. helps: what makes it fit."""
     if not found.fits:
-        return advice(found, run)
+        return advice(found, helps)
     fit = found.slots(found.needed_positions)
     return f"{found.model} fits: {fit} conversation{'s' if fit > 1 else ''} of {found.needed_positions:,} tokens at a time"
 
 
-def advice(found: MemoryPlan, run: Demand) -> str:
-    """One line on a run that does not fit: what is missing, and what helps."""
-    missing = found.taken + found.least_cache_bytes / MARGIN - found.limit
-    ways = {
-        "weights='bfloat16'": run.weights == "float32" and not run.lora_rank and run.rule == "adamw" and run.pieces == 1,
-        "lora_rank=32": not run.lora_rank,
-        "staleness=0": run.staleness > 0,
-        "a smaller evaluation_gib": bool(found.others),
-    }
-    helps = [way for way, offered in ways.items() if offered]
-    return f"{found.model} does not fit: {missing / GIB:.1f} GiB are missing of {found.limit / GIB:.1f}, see the table: take " + (
-        ", or ".join(helps) or "a smaller model"
-    )
+def advice(found: MemoryPlan, helps: Sequence[str]) -> str:
+    """One line on a run that does not fit: what is missing, and what makes it fit."""
+    there = f"{_gib(found.limit)} GiB of {'a card' if found.on_gpu else 'this machine'}"
+    missing = f"{_gib(found.needed_bytes - found.limit)} GiB are missing"
+    smaller = "a smaller model" if found.on_gpu else "a smaller model, or a machine with a card"
+    fix = f"it fits with {', or with '.join(helps)}" if helps else f"no setting that was tried is enough: take {smaller}"
+    return f"{found.model} does not fit: it needs {_gib(found.needed_bytes)} GiB, and may take {there}, so {missing}; {fix}"

@@ -40,10 +40,15 @@ def check(run: Run) -> None:
         raise UsageError("fsdp_state_dict_type is FULL_STATE_DICT: write SHARDED_STATE_DICT, for any number of processes")
     if _set("FSDP_CPU_RAM_EFFICIENT_LOADING"):
         raise UsageError("fsdp_cpu_ram_efficient_loading is true: write false, every process loads the weights by itself")
-    if run.weights != "float32":
-        raise UsageError(f"Run.weights is {run.weights!r}: its moments of eight bits are not sharded, so leave it at 'float32'")
+    check_weights(run.weights, "Run.weights")
     if ":" in run.engine:
         raise UsageError(f"Run.engine is {run.engine!r}, which would read weights in pieces: leave it at 'auto'")
+
+
+def check_weights(weights: str, said: str) -> None:
+    """Raise UsageError for a format of the weights that cannot be in pieces. said: `Run.weights`, or a flag."""
+    if weights != "float32":
+        raise UsageError(f"{said} is {weights!r}: its moments of eight bits are not sharded, so leave it at 'float32'")
 
 
 def prepare(trainer: Any) -> None:

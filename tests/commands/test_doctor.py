@@ -120,7 +120,37 @@ def test_a_model_is_planned_from_its_configuration(tiny_model: Any, tmp_path: Pa
     told = capsys.readouterr().out
     assert "%" not in told.partition("missing")[2], "no percentage of what is not there"
     assert "0 at a time: the model has no more" in " ".join(told.split())
-    assert told.splitlines()[-1].startswith(f"{tmp_path} does not fit: ") and "lora_rank=32" in told
+    assert told.splitlines()[-1].startswith(f"{tmp_path} does not fit: it needs ")
+
+
+@pytest.mark.parametrize(
+    ("shape", "words", "helps"),
+    [
+        ("8b", "--card-gib 80 --weights bfloat16", ["--evaluation-gib 18", "--weights float32 --pieces 5 --gib 78"]),
+        (
+            "8b",
+            "--card-gib 80",
+            ["--weights bfloat16 --evaluation-gib 18", "--lora-rank 32 --evaluation-gib 33", "--pieces 5 --gib 78"],
+        ),
+        ("8b", "--gib 76 --pieces 2", ["--lora-rank 32", "--pieces 6"]),
+        ("8b", "--gib 45 --lora-rank 8 --max-new-tokens 8000", ["--max-new-tokens 5632", "--pieces 2"]),
+        ("8b", "--device cpu", []),
+    ],
+)
+def test_only_what_fits_is_offered(
+    shape: str, words: str, helps: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Qwen3Config(**SHAPES[shape]).save_pretrained(tmp_path)
+    start = ["doctor", "--model", str(tmp_path)]
+    assert main([*start, *words.split()]) == 2
+    line = capsys.readouterr().out.splitlines()[-1]
+    assert [way.split(" (")[0] for way in line.split("it fits with ")[-1].split(", or with ")] == (helps or [line])
+    for way in helps:
+        # Later flags win; a card of its own takes the place of a shared one.
+        given = [*words.split(), *way.split()] if "--gib" not in way else way.split()
+        assert main([*start, *given]) == 0, way
+        if step := {"--evaluation-gib": 1, "--max-new-tokens": 64}.get(given[-2]):
+            assert main([*start, *given[:-1], str(int(given[-1]) + step)]) == 2, "it is the most"
 
 
 def test_a_card_that_is_not_here_has_the_rows_of_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -163,9 +193,34 @@ def test_the_shipped_policy_has_numbers_other_than_0(capsys: pytest.CaptureFixtu
             ["--model", "small", "--card-gib", "80", "--pieces", "2"],
             "--pieces: each of these processes has a card without evaluations: give --gib alone",
         ),
+        (["--model", "small", "--device", "gpu"], "--device: device 'gpu' is unknown: use auto, cpu, cuda or cuda:N"),
+        (["--model", "small", "--pieces", "0"], "--pieces is 0: it must be a whole number of at least 1"),
+        (["--model", "small", "--turns", "0"], "--turns is 0: it must be a whole number of at least 1"),
+        (["--model", "small", "--max-new-tokens", "0"], "--max-new-tokens is 0: it must be a whole number of at least 1"),
+        (["--model", "small", "--staleness", "-3"], "--staleness is -3: it must be a whole number that is not negative"),
+        (["--model", "small", "--lora-rank", "-1"], "--lora-rank is -1: it must be a whole number that is not negative"),
+        (
+            ["--model", "small", "--evaluation-gib", "-1"],
+            "--evaluation-gib is -1: it must be a whole number that is not negative",
+        ),
+        (["--model", "small", "--gib", "nan"], "--gib is nan: it must be a number that is not negative"),
+        (["--model", "small", "--card-gib", "-4"], "--card-gib is -4.0: it must be a number that is not negative"),
+        (
+            ["--model", "small", "--gib", "76", "--weights", "bfloat16", "--pieces", "2"],
+            "--pieces is 2 and --weights is 'bfloat16': its moments of eight bits are not sharded, so leave it at 'float32'",
+        ),
+        (
+            ["--model", "small", "--weights", "bfloat16", "--lora-rank", "8"],
+            "--weights is 'bfloat16' and --lora-rank 8: adapters are float32 over weights that are frozen in bfloat16, so leave "
+            "weights at 'float32'",
+        ),
+        (
+            ["--model", "small", "--weights", "bfloat16", "--rule", "sgd"],
+            "--weights is 'bfloat16' and --rule 'sgd': such weights have an AdamW of their own, so leave weights at 'float32'",
+        ),
         (["--model", "small", "--card-gib", "6"], "--card-gib 6: too little for a policy and evaluations"),
     ],
 )
-def test_no_flag_is_ignored(words: list[str], line: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_flag_is_ignored_or_one_that_no_run_has(words: list[str], line: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", *words]) == 2
     assert capsys.readouterr().err.splitlines()[-1] == f"error: {line}"

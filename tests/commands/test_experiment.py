@@ -237,6 +237,26 @@ def test_a_preset_that_needs_a_gpu_is_refused_without_one_and_rehearsed(
     assert (tmp_path / "estimators" / "report.html").exists()
 
 
+@pytest.mark.parametrize(
+    ("device", "said"),
+    [
+        ("cuda", "no NVIDIA GPU was found"),
+        ("cuda:7", "no NVIDIA GPU was found"),
+        ("gpu", "device 'gpu' is unknown: use auto, cpu"),
+    ],
+)
+def test_a_device_that_is_not_there_is_refused_before_anything_is_loaded(
+    device: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("rlkernel.evaluator.cards.gpus.find", lambda: ())
+    training = ScriptedTraining()
+    assert run_main(["--device", device, "--out", str(tmp_path)], training) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: --device: device '{device}'") and said in error and error.count("\n") == 1
+    assert not training.jobs and not any(tmp_path.iterdir())
+    assert run_main(["--device", "ray", "--out", str(tmp_path)], training) == 0
+
+
 def test_a_claim_about_an_arm_that_is_not_there_is_refused_at_once(capsys: pytest.CaptureFixture[str]) -> None:
     story = Story("", "", (Claim("medians learn more", "medain", "grpo", "reward", ""),), ())
     assert main(replace(experiment(), story=story), ["--list", "--preset", "cpu"]) == 2

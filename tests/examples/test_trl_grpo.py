@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from examples.trl_grpo import train
+from examples.trl_grpo import main, train
+from rlkernel.errors import exit_status
 from rlkernel.types import Evaluation, Problem
 from tests.red_team import cases
 
@@ -55,3 +56,20 @@ def test_stock_trl_trains_on_the_evaluators_rewards(tiny_model: Any, tiny_tokeni
     assert row["rewards/SpeedReward/mean"] == pytest.approx(0.5, abs=1e-6)
     assert row["frac_reward_zero_std"] == 0.0
     assert any(not bool((a == b).all()) for a, b in zip(before, tiny_model.parameters(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("--generations 1", "--generations is 1: give at least 2"),
+        ("--steps 0", "--steps is 0: give at least 1"),
+        ("--tokens -5", "--tokens is -5: give at least 1"),
+        ("--model ./nosuch", "model './nosuch': no such directory"),
+    ],
+)
+def test_what_is_unusable_is_one_line(
+    words: str, line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["trl_grpo", *words.split()])
+    assert exit_status(main) == 2
+    assert capsys.readouterr().err == f"error: {line}\n"

@@ -9,9 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from envs.problems import load_suite
-from rlkernel.errors import BrokenReference
+from rlkernel.errors import BrokenReference, UsageError
 from rlkernel.integrations.service import Service, open_service
 from rlkernel.types import Evaluation, Problem
+from tests.executed_page import ROOT
 from tests.integrations.scripted_judge import Judge
 
 PROBLEM = load_suite()[0]
@@ -47,6 +48,14 @@ def test_what_the_evaluator_raises_reaches_the_caller(service: Service) -> None:
         service.evaluate(Problem("p", 0, "train", "broken"), None)
 
 
+def test_what_is_no_problem_or_no_candidate_is_named(judge: Judge, service: Service) -> None:
+    with pytest.raises(UsageError, match=r"^the problem is a str: give an rlkernel\.types\.Problem, e\.g\. Problem\(name, 0"):
+        service.evaluate("class Model: ...", "# 1")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"^the candidate is a list: give the text of its file, or None"):
+        asyncio.run(service.evaluate_async(PROBLEM, ["# 1"]))  # type: ignore[arg-type]
+    assert service.evaluate(PROBLEM, "# 1").speedup is not None
+
+
 def test_a_cancelled_caller_cancels_its_evaluation_and_no_other(judge: Judge, service: Service) -> None:
     judge.together = 2  # a lone evaluation waits
 
@@ -60,3 +69,10 @@ def test_a_cancelled_caller_cancels_its_evaluation_and_no_other(judge: Judge, se
 
     assert asyncio.run(body()).speedup == 2.0
     assert judge.cancelled == 1
+
+
+def test_the_example_of_the_page_works_as_it_stands(capsys: pytest.CaptureFixture[str]) -> None:
+    section = (ROOT / "docs" / "evaluator.md").read_text(encoding="utf-8").split("## For other trainers")[1]
+    exec(section.split("```python\n")[1].split("```")[0], {})
+    status, speedup, *_ = capsys.readouterr().out.split()
+    assert status == "correct" and float(speedup) > 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import sys
 import threading
@@ -122,6 +123,32 @@ def test_a_model_whose_files_are_damaged_is_one_line(ask: Callable[[str], object
     (Path(saved) / "config.json").write_text('{"model_type": "nosuch"}')
     with pytest.raises(UsageError, match=r"cannot be loaded \(.*\): give"):
         ask(saved)
+
+
+@pytest.mark.parametrize("ask", [check_model, load_model, load_config])
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("hidden_size", "4k", r"config\.json: .*'hidden_size'.* got str \(value: '4k'\)"),
+        ("num_attention_heads", 0, "ZeroDivisionError: "),
+        ("hidden_act", "no", "KeyError: 'no'"),
+    ],
+)
+def test_a_value_that_makes_no_sense_is_one_line(
+    field: str, value: object, said: str, ask: Callable[[str], object], saved: str
+) -> None:
+    path = Path(saved) / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), field: value}))
+    with pytest.raises(UsageError, match=rf"cannot be loaded \({said}.*\): give `small`, the directory of a causal") as told:
+        ask(saved)
+    assert "\n" not in str(told.value)
+
+
+def test_a_configuration_has_positions(saved: str) -> None:
+    path = Path(saved) / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "max_position_embeddings": 0}))
+    with pytest.raises(UsageError, match=r"cannot be loaded \(max_position_embeddings of its config\.json is 0\): give"):
+        load_config(saved)
 
 
 def test_a_model_is_looked_at_without_its_weights(saved: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ import anyio
 import pytest
 
 from rlkernel.config import Run
-from rlkernel.errors import GOES_ON, exit_status
+from rlkernel.errors import GOES_ON, UsageError, exit_status
 from rlkernel.runs import directory as rundir
 from rlkernel.training import command, loop, placement
 from rlkernel.training import jobs as jobs_module
@@ -55,12 +55,20 @@ def trainings(monkeypatch: pytest.MonkeyPatch) -> Trainings:
     found = Trainings()
     monkeypatch.setattr(command, "open_evaluator", found.open_evaluator)
     monkeypatch.setattr(loop, "train", found.train)
-    monkeypatch.setattr(jobs_module, "check_memory", lambda run: None)  # of cards that are not here
+    for check in ("check_memory", "check_device"):  # of cards that are not here
+        monkeypatch.setattr(jobs_module, check, lambda asked: None)
     return found
 
 
 def jobs_of(run: Run, directory: Path, *devices: str) -> list[tuple[Run, Path]]:
     return [(replace(run, device=device, seed=i), directory / str(i)) for i, device in enumerate(devices)]
+
+
+def test_a_device_is_looked_for_before_a_model(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rlkernel.evaluator.cards.gpus.find", lambda: ())
+    monkeypatch.setattr(jobs_module, "check_model", lambda *given, **changes: pytest.fail("a model was looked at"))
+    with pytest.raises(UsageError, match=r"^Run\.device: device 'cuda': no NVIDIA GPU was found"):
+        jobs_module.check([replace(run, device="cpu"), replace(run, device="cuda")])
 
 
 def test_neighbours_share_an_evaluator_and_finished_runs_are_skipped(

@@ -29,7 +29,7 @@ from rlkernel.interfaces import CardEvaluator
 from rlkernel.runs import directory as rundir
 from rlkernel.training import command, loop, preflight
 from rlkernel.training.placement import CONTEXT_BYTES, SIDE_BY_SIDE, EvaluatorDemand, Placement
-from rlkernel.training.preflight import machine_bytes, shared_card
+from rlkernel.training.preflight import machine_bytes, room_of_card
 from rlkernel.training.side_by_side import evaluators as evaluators_module
 from rlkernel.training.side_by_side import host
 from rlkernel.training.side_by_side.channel import Assignment, Channel, Ended, open_channel
@@ -246,12 +246,15 @@ def test_trainers_have_equal_parts_of_card_and_memory(monkeypatch: pytest.Monkey
     monkeypatch.setenv(SIDE_BY_SIDE, "2")
     assert (alone.own_bytes(EvaluatorConfig()), beside.own_bytes(EvaluatorConfig())) == (38 * GIB, 17 * GIB)
     assert machine_bytes() == whole // 2
-    assert shared_card(80, 0) == (17 * GIB, "evaluations and CUDA have 46 GiB of the card and the other run has 17 GiB")
+    room = room_of_card(80, 0)
+    assert room.limit == 17 * GIB
+    assert room.others == "evaluations and CUDA have 46 GiB of the card and the other run has 17 GiB"
     monkeypatch.setenv(SIDE_BY_SIDE, "3")
     assert preflight._own(alone, 0) == (74 * GIB // 3, "2 other runs have 49 GiB of the card")
     monkeypatch.delenv(SIDE_BY_SIDE)
     assert preflight._own(alone, 0) == (80 * GIB, "")
-    assert shared_card(80, 0) == (36 * GIB, "evaluations and CUDA have 44 GiB of the card")
+    room = room_of_card(80, 0)
+    assert (room.limit, room.others) == (36 * GIB, "evaluations and CUDA have 44 GiB of the card")
 
 
 MEASURED = {"seconds", "memory", "cache", "per_second"}

@@ -23,8 +23,29 @@ def check_instance(place: str, value: object, kind: type) -> None:
     _check_no_class(place, value)
     if not isinstance(value, kind):
         name = kind.__name__
-        fix = "rlkernel/interfaces.py says what that has" if name in PROTOCOLS else f"write {name}(), with what differs"
+        fix = f"write {name}(), with what differs"
+        if name in PROTOCOLS:
+            lacking = ", ".join(member for member in members(kind) if not hasattr(value, member))
+            fix = f"it has no {lacking}; rlkernel/interfaces.py says what that is"
         raise UsageError(f"{place} is {value}, which is no {name}: {fix}")
+
+
+def members(protocol: type) -> tuple[str, ...]:
+    """What an instance of a Protocol has, in the order in which it is written.
+
+    >>> members(Correction)
+    ('removes', 'needs_ratios', '__call__')
+    """
+    return tuple(name for name in vars(protocol) if name == "__call__" or not name.startswith("_"))
+
+
+def with_article(name: str) -> str:
+    """A name behind its article, by its first letter.
+
+    >>> with_article("A2"), with_article("int"), with_article("Thawed")
+    ('an A2', 'an int', 'a Thawed')
+    """
+    return f"{'an' if name[:1].lower() in tuple('aeiou') else 'a'} {name}"
 
 
 def check_method(place: str, method: object, protocol: type) -> None:
@@ -48,7 +69,7 @@ def check_shown(place: str, value: object) -> None:
     _check_no_class(place, value)
     parameters = getattr(value, "__dataclass_params__", None)
     if parameters is None or not parameters.frozen:
-        raise UsageError(f"{place} is a {type(value).__name__}: make it a frozen dataclass, whose fields the manifest shows")
+        raise UsageError(f"{place} is {with_article(type(value).__name__)}: make it a frozen dataclass, whose fields the manifest shows")
 
 
 def _check_fields(place: str, owner: Any) -> None:

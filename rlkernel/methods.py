@@ -39,13 +39,14 @@ def members(protocol: type) -> tuple[str, ...]:
     return tuple(name for name in vars(protocol) if name == "__call__" or not name.startswith("_"))
 
 
-def with_article(name: str) -> str:
-    """A name behind its article, by its first letter.
+def told_kind(value: object) -> str:
+    """The class of a value behind its article, which goes by the first letter.
 
-    >>> with_article("A2"), with_article("int"), with_article("Thawed")
-    ('an A2', 'an int', 'a Thawed')
+    >>> told_kind(1), told_kind([])
+    ('an int', 'a list')
     """
-    return f"{'an' if name[:1].lower() in tuple('aeiou') else 'a'} {name}"
+    name = type(value).__name__
+    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
 
 
 def check_method(place: str, method: object, protocol: type) -> None:
@@ -69,7 +70,7 @@ def check_shown(place: str, value: object) -> None:
     _check_no_class(place, value)
     parameters = getattr(value, "__dataclass_params__", None)
     if parameters is None or not parameters.frozen:
-        raise UsageError(f"{place} is {with_article(type(value).__name__)}: make it a frozen dataclass, whose fields the manifest shows")
+        raise UsageError(f"{place} is {told_kind(value)}: make it a frozen dataclass, whose fields the manifest shows")
 
 
 def _check_fields(place: str, owner: Any) -> None:

@@ -20,8 +20,10 @@ WIDTH = 100
 
 
 def print_metrics(directory: Path, names: Sequence[str], split: str) -> None:
-    """Print these numbers of a run, one line per step, in several tables where one would be too wide. Raises UsageError for a directory that is not one of a run, and for a name
-    that none of its rows has."""
+    """Print these numbers of a run, one line per step, in several tables where one would be too wide.
+
+    Raises UsageError for a directory that is not one of a run, and for a name that none of its rows has.
+    """
     if not directory.is_dir():
         raise UsageError(f"{directory}: there is no such directory; give the directory of a run, such as runs/arms/grpo-seed0-*")
     rows = [row for row in jsonl(directory / "metrics.jsonl") if row["split"] == split]

@@ -34,6 +34,7 @@ from rlkernel.commands.plan import Preset
 from rlkernel.config import Run
 from rlkernel.environment.kernel_env import KernelEnvironment
 from rlkernel.environment.speed_reward import SpeedReward
+from rlkernel.errors import UsageError
 from rlkernel.report.claims import Claim
 from rlkernel.report.curves import PANELS, Panel
 from rlkernel.report.report import Story
@@ -156,8 +157,14 @@ HRD_01, HRD_05, HRD_1 = (
 
 
 def by_name(*runs: Run) -> Mapping[str, Run]:
-    """The `ARMS` of an experiment, in order; the first is the baseline."""
-    return {run.name: run for run in runs}
+    """The `ARMS` of an experiment, in order; the first is the baseline. Raises UsageError for two of one name, of which the
+    second would replace the first."""
+    found: dict[str, Run] = {}
+    for run in runs:
+        if run.name in found:
+            raise UsageError(f"two arms are called {run.name!r}: give the second a name=")
+        found[run.name] = run
+    return found
 
 
 def experiment(
@@ -166,7 +173,7 @@ def experiment(
     """Make an experiment with all presets and registered methods. `name` is that of its module."""
     story = Story(name.replace("_", " ").capitalize(), docstring or "", claims, panels)
     # Imported late, because the list of experiments imports every experiment.
-    sharing = lambda: importlib.import_module("experiments.catalogue").sharing(name)  # noqa: E731
+    sharing = lambda arms: importlib.import_module("experiments.catalogue").sharing(name, arms)  # noqa: E731
     return Experiment(name, arms, PRESETS, story, TABLES, sharing)
 
 

@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Mapping
 
 from rlkernel.commands.experiment import Experiment
+from rlkernel.config import Run
 
 NAMES = (
     "first_look",
@@ -28,8 +29,8 @@ def load(name: str) -> Experiment:
     return experiment
 
 
-def sharing(own: str) -> Mapping[str, tuple[str, ...]]:
-    """The names of the other experiments that have an arm, by arm of the experiment `own`."""
+def sharing(own: str, arms: Mapping[str, Run]) -> Mapping[str, tuple[str, ...]]:
+    """The names of the other experiments that have an arm, by arm of the experiment `own`. An arm of the same name that differs
+    in anything is another one, and is trained for itself."""
     others = {name: load(name).arms for name in NAMES if name != own}
-    arms = {arm for of in others.values() for arm in of}
-    return {arm: tuple(name for name, of in others.items() if arm in of) for arm in arms}
+    return {arm: tuple(name for name, of in others.items() if of.get(arm) == run) for arm, run in arms.items()}

@@ -14,7 +14,7 @@ from typing import Any
 from rlkernel.checks import check_name, check_number, check_plain, check_weights
 from rlkernel.errors import UsageError
 from rlkernel.interfaces import Advantage, Correction, Credit, Environment, Reward, Sampler
-from rlkernel.methods import check_instance, check_method, check_shown
+from rlkernel.methods import check_instance, check_method, check_shown, told_kind
 from rlkernel.settings import Loss, Optimiser, Stop
 from rlkernel.types import TIMING_WIDTH, Precision, Problem
 from rlkernel.uniform import Uniform
@@ -159,13 +159,13 @@ class Run:
         """Raises UsageError for problems or corrections that are no tuple, and for a run without problems."""
         given = self.corrections
         if not isinstance(given, tuple):
-            said = f"the class {given.__name__}" if isinstance(given, type) else f"a {type(given).__name__}"
+            said = f"the class {given.__name__}" if isinstance(given, type) else told_kind(given)
             parts = given if isinstance(given, list) else [given]
             names = [(part if isinstance(part, type) else type(part)).__name__ for part in parts]
             written = ", ".join(f"{name}()" for name in names) + "," * (len(names) == 1)
             raise UsageError(f"Run.corrections is {said}: it is a tuple, so write ({written})")
         if not isinstance(self.problems, tuple) or not all(isinstance(problem, Problem) for problem in self.problems):
-            raise UsageError(f"Run.problems is a {type(self.problems).__name__}: give a tuple of rlkernel.types.Problem")
+            raise UsageError(f"Run.problems is {told_kind(self.problems)}: give a tuple of rlkernel.types.Problem")
         if not self.problems:
             raise UsageError("Run.problems is empty: give at least one problem")
 

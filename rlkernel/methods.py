@@ -23,8 +23,30 @@ def check_instance(place: str, value: object, kind: type) -> None:
     _check_no_class(place, value)
     if not isinstance(value, kind):
         name = kind.__name__
-        fix = "rlkernel/interfaces.py says what that has" if name in PROTOCOLS else f"write {name}(), with what differs"
+        fix = f"write {name}(), with what differs"
+        if name in PROTOCOLS:
+            lacking = ", ".join(member for member in members(kind) if not hasattr(value, member))
+            fix = f"it has no {lacking}; rlkernel/interfaces.py says what that is"
         raise UsageError(f"{place} is {value}, which is no {name}: {fix}")
+
+
+def members(protocol: type) -> tuple[str, ...]:
+    """What an instance of a Protocol has, in the order in which it is written.
+
+    >>> members(Correction)
+    ('removes', 'needs_ratios', '__call__')
+    """
+    return tuple(name for name in vars(protocol) if name == "__call__" or not name.startswith("_"))
+
+
+def told_kind(value: object) -> str:
+    """The class of a value behind its article, which goes by the first letter.
+
+    >>> told_kind(1), told_kind([])
+    ('an int', 'a list')
+    """
+    name = type(value).__name__
+    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
 
 
 def check_method(place: str, method: object, protocol: type) -> None:
@@ -48,7 +70,7 @@ def check_shown(place: str, value: object) -> None:
     _check_no_class(place, value)
     parameters = getattr(value, "__dataclass_params__", None)
     if parameters is None or not parameters.frozen:
-        raise UsageError(f"{place} is a {type(value).__name__}: make it a frozen dataclass, whose fields the manifest shows")
+        raise UsageError(f"{place} is {told_kind(value)}: make it a frozen dataclass, whose fields the manifest shows")
 
 
 def _check_fields(place: str, owner: Any) -> None:

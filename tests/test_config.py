@@ -128,6 +128,10 @@ class Thawed:
         return returns_GKT
 
 
+class A2(Thawed):
+    """Its name begins with a vowel."""
+
+
 @dataclass(frozen=True)
 class Incomplete:
     def __call__(self, *args: Any) -> Any:
@@ -150,8 +154,15 @@ class Elsewhere:
         ({"corrections": (MRS,)}, r"Run\.corrections is the class MRS: write MRS\(\)"),
         ({"advantage": Thawed()}, r"Run\.advantage is a Thawed: make it a frozen dataclass"),
         ({"reward": lambda evaluation: 0.0}, r"Run\.reward is a function: make it a frozen dataclass"),
-        ({"credit": Incomplete()}, r"Run\.credit is Incomplete\(\), which is no Credit: rlkernel/interfaces.py says"),
-        ({"corrections": (Incomplete(),)}, r"Run\.corrections is Incomplete\(\), which is no Correction: rlkernel/interfaces.py"),
+        (
+            {"credit": Incomplete()},
+            r"Run\.credit is Incomplete\(\), which is no Credit: it has no rewards; rlkernel/interfaces.py",
+        ),
+        (
+            {"corrections": (Incomplete(),)},
+            r"Run\.corrections is Incomplete\(\), which is no .*: it has no removes, needs_ratios; ",
+        ),
+        ({"advantage": A2()}, r"Run\.advantage is an A2: make it a frozen dataclass"),
         ({"corrections": MRS()}, r"Run\.corrections is a MRS: it is a tuple, so write \(MRS\(\),\)"),
         (
             {"reward": TRLOO()},

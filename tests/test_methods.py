@@ -81,11 +81,13 @@ def test_so_is_the_class_of_a_group_of_settings(name: str, kind: type) -> None:
 def test_what_stands_where_another_kind_of_method_belongs_is_named_with_its_place() -> None:
     with pytest.raises(UsageError, match=r"^Run\.environment is the class KernelEnvironment: write KernelEnvironment\(\)$"):
         replace(BASE, environment=KernelEnvironment)  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match=r"^Run\.environment is TRLOO\(.*, which is no Environment: "):
+    with pytest.raises(
+        UsageError, match=r"^Run\.environment is .*, which is no Environment: it has no prompt, extract, feedback; "
+    ):
         replace(BASE, environment=TRLOO())  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=r"^Run\.reward\.inner is TRLOO\(.* as Reward takes \(evaluation\)$"):
         replace(BASE, reward=PR(inner=TRLOO()))  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match=r"^Run\.credit\.plan is a int: make it a frozen dataclass"):
+    with pytest.raises(UsageError, match=r"^Run\.credit\.plan is an int: make it a frozen dataclass"):
         replace(BASE, credit=HRD(plan=1))  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=r"^Run\.corrections is the class .*: it is a tuple, .* write \(\w+\(\),\)$"):
         replace(BASE, corrections=next(iter(TABLES["correction"].values())))

@@ -13,7 +13,7 @@ from experiments.catalogue import NAMES
 from experiments.results.figure import GROUPS, distinct, strongest_first
 from experiments.results.transcripts import places
 from rlkernel.report.best_kernels import BestKernel
-from rlkernel.report.claims import LATE, RULE, DecidedClaim, Verdict, decide_claims
+from rlkernel.report.claims import LATE, RULE, UNJUDGED, DecidedClaim, Verdict, decide_claims
 from rlkernel.report.findings import claim_line
 from rlkernel.report.report import Story
 from rlkernel.report.summary import ArmSummary, RunRecord, by_arm, columns_of, common_timing, summarise
@@ -172,7 +172,7 @@ def overview(found: Sequence[Found], *, cold_start: bool, others: Sequence[str] 
     """The page that puts the claims together: what holds, what does not and what is open, then all of them by experiment.
     others: the lines that link what else is in the folder."""
     judged = [verdict for one in found for verdict in one.judged]
-    counts: Counter[Verdict] = Counter(one.verdict for one in distinct(judged) if one.verdict is not Verdict.NO_RUNS)
+    counts: Counter[Verdict] = Counter(one.verdict for one in distinct(judged) if one.verdict not in UNJUDGED)
     missing = [name for name in (*NAMES, "sequential_scaling") if name not in {one.name for one in found}]
     timings = sorted({common_timing(one.runs) for one in found})
     presets = sorted({one.preset for one in found if one.preset})

@@ -117,7 +117,9 @@ def show(evaluation: Evaluation, console: Console, profile: str, place: str = ""
         words = CLOSE if evaluation.correct else {**CLOSE, **ACCEPTED}
         console.print(f"[dim]{words[evaluation.kernelbench_close]}", soft_wrap=True)
     if evaluation.sizes:
-        console.print(f"[dim]results compared at {compared_at(evaluation.sizes)}", soft_wrap=True, highlight=False)
+        # Without outputs that match or do not, nothing was compared.
+        said = "judged" if evaluation.matches is None else "results compared"
+        console.print(f"[dim]{said} at {compared_at(evaluation.sizes)}", soft_wrap=True, highlight=False)
     seconds = evaluation.seconds
     spent = f"compile {seconds.compile:.2f} s, run {seconds.run:.2f} s, total {seconds.total:.2f} s"
     console.print(

@@ -63,8 +63,8 @@ class Experiment:
     """The words and claims of the report; the module's docstring opens it."""
     tables: Tables = field(default_factory=dict)
     """The registered methods, for `--methods`."""
-    sharing: Callable[[], Mapping[str, Sequence[str]]] = dict
-    """Arm -> the experiments that have it, for `--list`."""
+    sharing: Callable[[Mapping[str, Run]], Mapping[str, Sequence[str]]] = lambda arms: {}
+    """Of arms -> the other experiments that have each of them, for `--list`."""
 
 
 def main(experiment: Experiment, argv: Sequence[str], *, train: Train | None = None) -> int:
@@ -127,7 +127,7 @@ def _main(experiment: Experiment, argv: list[str], train: Train | None) -> int:
         # One arm alone is compared with the experiment's first, several with the first of them.
         first = chosen[0] if len(chosen) > 1 else next(iter(experiment.arms))
         known = plan({arm: experiment.arms[arm] for arm in dict.fromkeys((first, *chosen))}, flags, preset)
-        list_arms({run.name: run for run, _ in known}, experiment.sharing(), preset, chosen)
+        list_arms({run.name: run for run, _ in known}, experiment.sharing(experiment.arms), preset, chosen)
         return 0
     check_device(jobs, preset, flags)
     check_policy(jobs, preset, flags)

@@ -12,14 +12,18 @@ from rlkernel.runs.texts import jsonl
 
 TOGETHER = (
     *("reward", "grad_norm", "entropy", "clip_fraction", "approx_kl", "age", "mismatch", "extreme_ratios"),
-    *("effective_trajectories", "kept_turns"),
+    *("effective_trajectories", "effective_tokens", "kept_turns", "kept_tokens", "frac_reward_zero_std", "cache_hit_rate"),
 )
 """The numbers that docs/my_run_diverges.md reads together."""
+WIDTH = 100
+"""The columns of a terminal that a table keeps to."""
 
 
 def print_metrics(directory: Path, names: Sequence[str], split: str) -> None:
-    """Print these numbers of a run, one line per step. Raises UsageError for a directory that is not one of a run, and for a name
-    that none of its rows has."""
+    """Print these numbers of a run, one line per step, in several tables where one would be too wide.
+
+    Raises UsageError for a directory that is not one of a run, and for a name that none of its rows has.
+    """
     if not directory.is_dir():
         raise UsageError(f"{directory}: there is no such directory; give the directory of a run, such as runs/arms/grpo-seed0-*")
     rows = [row for row in jsonl(directory / "metrics.jsonl") if row["split"] == split]
@@ -29,7 +33,22 @@ def print_metrics(directory: Path, names: Sequence[str], split: str) -> None:
     for name in names:
         if name not in known:
             raise UsageError(f"--names {name}: no row of {directory / 'metrics.jsonl'} has it{nearest(name, known)}")
-    print("\n".join(table(rows, names or TOGETHER)))
+    print("\n\n".join("\n".join(table(rows, part)) for part in parts(rows, names or TOGETHER)))
+
+
+def parts(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[list[str]]:
+    """The names in order, in as many tables as keep each within `WIDTH`.
+
+    >>> rows = [{"step": 1, "reward": 0.5, "entropy": 0.1}]
+    >>> parts(rows, ["reward", "entropy"]), len(parts(rows, ["reward"] * 20))
+    ([['reward', 'entropy']], 2)
+    """
+    found: list[list[str]] = [[]]
+    for name in names:
+        if found[-1] and len(table(rows, [*found[-1], name])[0]) > WIDTH:
+            found.append([])
+        found[-1].append(name)
+    return found
 
 
 def table(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[str]:

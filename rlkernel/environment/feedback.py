@@ -74,14 +74,15 @@ def feedback_text(evaluation: Evaluation, limits: Limits = SHORT) -> str:
 
 
 def magnitude(value: float) -> str:
-    """The power of ten at or below a number that is not negative.
+    """The power of ten that is nearest to a number that is not negative, so that it does not belie the digits of a detail.
 
-    >>> magnitude(8.1e-08), magnitude(0.31), magnitude(1.0), magnitude(0.0), magnitude(float("inf"))
-    ('1e-08', '1e-01', '1e+00', '0', 'inf')
+    >>> magnitude(7.8e-08), magnitude(0.912), magnitude(0.31), magnitude(1.0), magnitude(0.0), magnitude(float("inf"))
+    ('1e-07', '1e+00', '1e-01', '1e+00', '0', 'inf')
     """
     if not value or not math.isfinite(value):
         return f"{value:g}"
-    return "1e" + f"{value:e}".partition("e")[2]
+    digits, _, exponent = f"{value:e}".partition("e")
+    return f"1e{int(exponent) + (float(digits) > 5.5):+03d}"  # 5.5 lies halfway between 1 and 10
 
 
 def escape(text: str, limit: int) -> str:

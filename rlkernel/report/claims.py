@@ -33,7 +33,12 @@ class Verdict(StrEnum):
     NOT_REPRODUCED = "not reproduced"
     UNCLEAR = "unclear"
     NO_RUNS = "no finished runs"
+    NOT_RECORDED = "not recorded"
     NOT_COMPARABLE = "not comparable"
+
+
+UNJUDGED = frozenset({Verdict.NO_RUNS, Verdict.NOT_RECORDED})
+"""The verdicts that say of the runs, not of the claim, why it cannot be judged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,10 +168,24 @@ def decide_claims(claims: Sequence[Claim], arms: Mapping[str, Sequence[RunRecord
     for claim, difference in zip(claims, differences, strict=True):
         p = next(adjusted) if difference is not None and difference.seeds_p is not None else None
         verdict, reason = verdict_of(difference, claim.margin, p)
+        if difference is None and (own := _finished(claim.better, arms) & _finished(claim.worse, arms)):
+            verdict, reason = Verdict.NOT_RECORDED, _unrecorded(claim, len(own))
         if is_reward(claim.metric) and not same_reward([*arms.get(claim.better, ()), *arms.get(claim.worse, ())]):
             verdict, reason = Verdict.NOT_COMPARABLE, "the arms are paid by different rewards"
         decided.append(DecidedClaim(claim, verdict, difference, p, reason, max(1, len(p_values))))
     return tuple(decided)
+
+
+def _finished(arm: str, arms: Mapping[str, Sequence[RunRecord]]) -> set[int]:
+    """The seeds of an arm whose runs are finished."""
+    return {run.seed for run in arms.get(arm, ()) if run.finished}
+
+
+def _unrecorded(claim: Claim, seeds: int) -> str:
+    """Why finished runs have no difference: what a preset's problems or timing do not give, or a step that was not measured."""
+    about = f" of the problems named {claim.among}" if claim.among else ""
+    finished = "1 seed has" if seeds == 1 else f"{seeds} seeds have"
+    return f"{finished} finished in both arms, without {claim.metric}{about} in the claim's window"
 
 
 def _difference(claim: Claim, arms: Mapping[str, Sequence[RunRecord]]) -> Comparison | None:
@@ -179,7 +198,7 @@ def _difference(claim: Claim, arms: Mapping[str, Sequence[RunRecord]]) -> Compar
 def verdict_of(difference: Comparison | None, margin: float, adjusted_p: float | None = None) -> tuple[Verdict, str]:
     """The verdict on a difference, and the reason; `RULE` says it in words. adjusted_p: None for a claim that stands alone."""
     if difference is None:
-        return Verdict.NO_RUNS, "no seed has finished in both arms, or the metric was not recorded"
+        return Verdict.NO_RUNS, "no seed has finished in both arms"
     interval = difference.interval
     if interval is None:
         return Verdict.UNCLEAR, "one seed has no interval"

@@ -157,6 +157,16 @@ def size_differences(base: Side, other: Side) -> list[str]:
     return [f"{name} {mine.get(name)} against {theirs.get(name)}" for name in SIZES if mine.get(name) != theirs.get(name)]
 
 
+def unfinished(pair: Pair) -> list[str]:
+    """The runs of a comparison that have not done all of their steps, such as `trloo, seed 0: last measured at step 4 of 16`."""
+    runs = [(side.label, seed, side.runs[seed]) for side in (pair.base, pair.other) for seed in pair.seeds or sorted(side.runs)]
+    return [
+        f"{label}, seed {seed}: last measured at step {max(run.outcomes)} of {run.manifest['run']['steps']}"
+        for label, seed, run in runs
+        if not run.finished
+    ]
+
+
 def contrast(base: Side, other: Side, metric: str, window: Window) -> Pair:
     """The differences other minus base. metric: the key of COLUMNS in which problems are listed.
 

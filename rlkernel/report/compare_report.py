@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rlkernel.report.columns import Metric
-from rlkernel.report.compare import COLUMNS, Pair, ProblemDifference, paid_alike, size_differences
+from rlkernel.report.compare import COLUMNS, Pair, ProblemDifference, paid_alike, size_differences, unfinished
 from rlkernel.report.figure import STYLE, colours
 from rlkernel.statistics import Interval, p_text
 
@@ -62,6 +62,7 @@ def heading(pair: Pair, timing: str) -> list[str]:
     problems = f"{len(pair.problems)} problems" + (f", {pair.left_out} that only one has left out" if pair.left_out else "")
     sizes = size_differences(pair.base, pair.other)
     notice = [f"notice: these runs differ in size: {'; '.join(sizes)}"] if sizes else []
+    notice += [f"notice: not finished, so no result: {run}" for run in unfinished(pair)]
     if not paid_alike(pair.base, pair.other):
         notice.append("notice: these arms are paid by different rewards, which are not compared")
     return [f"{pair.other.label} - {pair.base.label}", "; ".join([seeds, steps, problems, f"{timing} time", *unused]), *notice]
@@ -208,6 +209,7 @@ def to_json(pairs: Sequence[Pair], timing: str, metric: str) -> dict[str, Any]:
                 "seeds": list(pair.seeds),
                 "steps": list(pair.steps),
                 "sizes": size_differences(pair.base, pair.other),
+                "unfinished": unfinished(pair),
                 "same_reward": paid_alike(pair.base, pair.other),
                 "metrics": {
                     row.metric.key: {

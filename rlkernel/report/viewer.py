@@ -154,7 +154,8 @@ def pack(content: ViewerContent, limit: int = LIMIT) -> PackedContent:
 
 
 def _pack(content: ViewerContent, everything: Sequence[PlacedTrajectory], text_limit: int, total: int) -> PackedContent:
-    problems = sorted({found.row["problem"] for found in everything})
+    # What was measured is there without a kept turn, too.
+    problems = sorted({found.row["problem"] for found in everything}.union(*content.measured.values()))
     texts = DistinctTexts(text_limit)
     position = {name: i for i, name in enumerate(problems)}
     rows = [_row(found, position, texts) for found in everything]

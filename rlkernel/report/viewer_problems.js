@@ -28,7 +28,7 @@ function problemRow(i, arms, cells, measured) {
   const turnsOf = (run) => address({ view: "turns", problem: `"${name}"`, run, at: "", beside: "" });
   return make(
     "tr", {},
-    make("td", { class: "lead" }, make("a", { href: turnsOf("") }, name)),
+    make("td", { class: "lead" }, arms.some((arm) => cells.has(`${i} ${arm}`)) ? make("a", { href: turnsOf("") }, name) : name),
     ...arms.flatMap((arm) => {
       const cell = cells.get(`${i} ${arm}`);
       const known = (index.measured[arm] || [])[i];

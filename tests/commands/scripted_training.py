@@ -41,7 +41,7 @@ PRESETS = {
 
 def experiment(arms: dict[str, Run] | None = None, sharing: dict[str, tuple[str, ...]] | None = None) -> Experiment:
     story = Story("Estimators", "The claim.")
-    return Experiment("estimators", arms or ARMS, PRESETS, story, TABLES, lambda: sharing or {})
+    return Experiment("estimators", arms or ARMS, PRESETS, story, TABLES, lambda arms: sharing or {})
 
 
 @dataclass

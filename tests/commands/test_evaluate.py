@@ -96,6 +96,20 @@ def test_what_kernelbench_would_accept_is_no_praise_of_what_is_not_correct() -> 
     assert shown(timed(Status.INCORRECT, 1.0, Closeness.NO))[-2] == "by KernelBench's rule: not close"
 
 
+@pytest.mark.parametrize(
+    ("status", "matches", "said"),
+    [
+        (Status.CORRECT, True, "results compared at batch = 256"),
+        (Status.INCORRECT, False, "results compared at batch = 256"),
+        (Status.NO_KERNEL, True, "results compared at batch = 256"),
+        (Status.COMPILE_ERROR, None, "judged at batch = 256"),
+        (Status.INVALID, None, "judged at batch = 256"),
+    ],
+)
+def test_results_that_were_never_had_are_not_called_compared(status: Status, matches: bool | None, said: str) -> None:
+    assert shown(Evaluation(status, "x", matches=matches, sizes={"batch": 256}))[-2] == said
+
+
 @pytest.mark.slow
 def test_a_person_is_told_where_a_wrong_result_differs_and_no_policy_is(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

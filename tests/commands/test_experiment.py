@@ -151,7 +151,7 @@ def test_claims_fit_the_width_and_those_of_other_arms_share_a_line(tmp_path: Pat
     marked = "No such metric (added after a look)"
     assert lines[at + 2].startswith(f"no finished runs: {marked} (no seed has finished in both arms")
     assert marked in (tmp_path / "estimators" / "report.html").read_text()
-    assert lines[at + 4] == "2 more claims need rloo, max_rl"
+    assert lines[at + 3] == "2 more claims need rloo, max_rl"
     assert max(map(len, lines[:-1])) <= 100  # the last is the page's path
 
 

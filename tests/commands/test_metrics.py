@@ -11,8 +11,25 @@ from rlkernel.commands.cli import main
 
 ROWS = (
     {"step": 0, "split": "validation", "reward": 9.0},
-    {"step": 1, "split": "train", "reward": 1.4142, "grad_norm": 7.7, "kept_turns": 1.0, "approx_kl": None},
-    {"step": 12, "split": "train", "reward": 0.75, "grad_norm": 1234.0, "kept_turns": 0.5, "approx_kl": 0.0801},
+    {
+        "step": 1,
+        "split": "train",
+        "reward": 1.4142,
+        "grad_norm": 7.7,
+        "kept_turns": 1.0,
+        "approx_kl": None,
+        "frac_reward_zero_std": 1.0,
+    },
+    {
+        "step": 12,
+        "split": "train",
+        "reward": 0.75,
+        "grad_norm": 1234.0,
+        "kept_turns": 0.5,
+        "approx_kl": 0.0801,
+        "frac_reward_zero_std": 0.125,
+        "cache_hit_rate": 0.25,
+    },
 )
 
 
@@ -25,16 +42,23 @@ def run(tmp_path: Path) -> str:
 def test_the_rows_of_a_run_fit_a_terminal(run: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["metrics", run]) == 0
     captured = capsys.readouterr()
-    *heads, first, second = captured.out.splitlines()
-    assert [line.split() for line in heads] == [
-        ["clip_", "extreme_", "effective_"],
+    upper, lower = ([line.split() for line in part.splitlines()] for part in captured.out.split("\n\n"))
+    assert upper == [
+        ["clip_", "extreme_", "effective_", "effective_"],
         [
             *("step", "reward", "grad_norm", "entropy", "fraction", "approx_kl", "age", "mismatch", "ratios"),
-            *("trajectories", "kept_turns"),
+            *("trajectories", "tokens"),
         ],
+        ["1", "1.41", "7.7", "-", "-", "-", "-", "-", "-", "-", "-"],
+        ["12", "0.75", "1.23e+03", "-", "-", "0.0801", "-", "-", "-", "-", "-"],
     ]
-    assert first.split() == ["1", "1.41", "7.7", "-", "-", "-", "-", "-", "-", "-", "1"]
-    assert second.split() == ["12", "0.75", "1.23e+03", "-", "-", "0.0801", "-", "-", "-", "-", "0.5"]
+    assert lower == [
+        ["frac_"],
+        ["reward_", "cache_hit_"],
+        ["step", "kept_turns", "kept_tokens", "zero_std", "rate"],
+        ["1", "1", "-", "1", "-"],
+        ["12", "0.5", "-", "0.125", "0.25"],
+    ]
     assert max(map(len, captured.out.splitlines())) <= 100
     assert captured.err == "", "it needs no torch"
     assert main(["metrics", run, "--names", "reward", "grad_norm"]) == 0

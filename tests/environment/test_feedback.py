@@ -52,9 +52,9 @@ def test_a_correct_candidate() -> None:
 
 def test_errors_of_one_magnitude_give_one_text() -> None:
     """Inputs are drawn anew by every run: the digits of an error would make its prompts, and so all of it, another run."""
-    texts = {feedback_text(replace(FUSED, max_error=error)) for error in (1.1e-7, 4.04e-7, 9.8e-7)}
+    texts = {feedback_text(replace(FUSED, max_error=error)) for error in (0.6e-7, 1.1e-7, 4.04e-7, 5.4e-7)}
     assert len(texts) == 1
-    assert feedback_text(replace(FUSED, max_error=1.2e-6)) not in texts
+    assert feedback_text(replace(FUSED, max_error=5.6e-7)) not in texts
 
 
 def test_a_lazy_candidate_is_told_to_move_work() -> None:
@@ -95,6 +95,15 @@ def test_a_decoy_shows_its_dead_launch() -> None:
 def test_a_wrong_result() -> None:
     wrong = Evaluation(Status.INCORRECT, "output 0 differs at [3, 5]", matches=False, max_error=0.31)
     assert feedback_text(wrong) == ("status: incorrect\ndetail: output 0 differs at [3, 5]\nerror: 1e-01\nnext: fix the result.")
+
+
+@pytest.mark.parametrize(
+    ("error", "line"), [(0.912, "error: 1e+00"), (7.8e-8, "error: 1e-07"), (5.4e-3, "error: 1e-03"), (62.0, "error: 1e+02")]
+)
+def test_an_error_does_not_contradict_its_detail(error: float, line: str) -> None:
+    """A tenth of the error that the detail names is another error."""
+    wrong = Evaluation(Status.INCORRECT, f"output 0 is wrong: relative error {error:.2e}", matches=False, max_error=error)
+    assert feedback_text(wrong).splitlines()[1:3] == [f"detail: output 0 is wrong: relative error {error:.2e}", line]
 
 
 def test_every_status_has_its_advice() -> None:

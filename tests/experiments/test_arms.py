@@ -71,7 +71,17 @@ def test_an_arm_of_one_name_is_one_value_everywhere() -> None:
     gaps = {"hot", "hot_age2", "float8", "float8_mrs"}
     assert shared == {"trloo", "grpo", "grpo_single_turn", "trloo_mrs", "trloo_mrs_pr", "trloo_mrs_pr_prs", *gaps}
     others = ("first_look", "reward_hacking", "multi_turn_estimators", "off_policy", "full_recipe", "transfer")
-    assert sharing("mismatch")["trloo"] == others
+    known = load("mismatch").arms
+    assert sharing("mismatch", known)["trloo"] == others
+    hidden = replace(arms.GRPO_ARM, gamma=0.5)
+    assert sharing("mine", {"grpo": hidden, "trloo": arms.TRLOO_ARM})["grpo"] == (), "an arm of the same name that differs"
+    assert "mismatch" in sharing("mine", {"grpo": hidden, "trloo": arms.TRLOO_ARM})["trloo"]
+
+
+def test_a_second_arm_of_one_name_does_not_replace_the_first() -> None:
+    with pytest.raises(UsageError, match=r"two arms are called 'grpo': give the second a name="):
+        arms.by_name(arms.GRPO_ARM, replace(arms.GRPO_ARM, gamma=0.5))
+    assert list(arms.by_name(arms.GRPO_ARM, replace(arms.GRPO_ARM, name="half", gamma=0.5))) == ["grpo", "half"]
 
 
 @pytest.mark.parametrize(

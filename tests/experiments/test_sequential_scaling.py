@@ -29,7 +29,7 @@ def test_arms_are_measured_once_and_reported_by_turns(
     ]
     assert main(argv) == 0
     printed = capsys.readouterr().out
-    assert "unclear: More turns help" in printed or "no finished runs: More turns help" in printed
+    assert "unclear: More turns help" in printed or "not recorded: More turns help" in printed
     assert (out / "sequential_scaling" / "report.html").exists()
     directories = sorted(out.glob("refined/*"))
     assert [path.name.split("-")[0] for path in directories] == sorted(ARMS)

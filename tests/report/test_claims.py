@@ -138,6 +138,21 @@ def test_a_claim_may_be_about_some_problems() -> None:
     assert none.verdict is Verdict.NO_RUNS
 
 
+def test_a_metric_that_finished_runs_lack_is_not_called_a_lack_of_runs() -> None:
+    def arm(name: str, *finished: int) -> list[RunRecord]:
+        manifest = {True: {"finished": "today"}, False: {}}
+        return [replace(run(name, seed, 0.0, 1.0), manifest=manifest[seed in finished]) for seed in range(3)]
+
+    lacking = claim(metric="oracle_fraction")
+    (both,) = decide_claims([lacking], {"a": arm("a", 0, 1), "b": arm("b", 0, 1, 2)})
+    assert (both.verdict, both.shown, both.judged) == (Verdict.NOT_RECORDED, "not recorded", False)
+    assert both.reason == "2 seeds have finished in both arms, without oracle_fraction in the claim's window"
+    (apart,) = decide_claims([lacking], {"a": arm("a", 0), "b": arm("b", 1)})
+    assert (apart.verdict, apart.reason) == (Verdict.NO_RUNS, "no seed has finished in both arms")
+    (named,) = decide_claims([replace(lacking, among="/pool_")], {"a": arm("a", 2), "b": arm("b", 2)})
+    assert named.reason.startswith("1 seed has finished in both arms, without oracle_fraction of the problems named /pool_ in")
+
+
 def test_rewards_of_arms_that_are_paid_differently_are_not_judged() -> None:
     def paid(arm: str, cap: float) -> list[RunRecord]:
         return [replace(run(arm, seed, 0.0, cap), manifest={"run": {"reward": {"cap": cap}}}) for seed in range(3)]

@@ -13,7 +13,7 @@ import pytest
 from rlkernel.commands.cli import main
 from rlkernel.errors import UsageError
 from rlkernel.report.compare import Pair, compare_arms, find_runs
-from rlkernel.report.compare_report import heading
+from rlkernel.report.compare_report import heading, to_json
 from rlkernel.report.report import Story, write_report
 from rlkernel.report.summary import REQUIRED, Window
 
@@ -26,7 +26,9 @@ def write_run(directory: Path, arm: str, seed: int, fast: Outcomes | None, timin
     """A run measured at steps 0, where every number is 0, and 10, where Fast@1.2 is as given and all other numbers are 0.5."""
     directory.mkdir(parents=True)
     run = {"class": "Run", "name": arm, "seed": seed, "steps": 10, **fields}
-    (directory / "manifest.json").write_text(json.dumps({"arm": arm, "seed": seed, "timing": timing, "run": run}))
+    (directory / "manifest.json").write_text(
+        json.dumps({"arm": arm, "seed": seed, "timing": timing, "run": run, "finished": "today"})
+    )
     rows = [{"split": "validation", "step": step, **dict.fromkeys(REQUIRED, 0.5)} for step in (0, 10)]
     (directory / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     if fast is not None:
@@ -107,6 +109,20 @@ def test_runs_of_different_sizes_are_compared_with_a_notice(tmp_path: Path) -> N
     first, second = compare_arms([base, same, larger], "fast_1.2", LAST)[0]
     assert len(heading(first, "modelled")) == 2
     assert heading(second, "modelled")[2] == "notice: these runs differ in size: steps 40 against 10; rollouts 8 against 4"
+
+
+def test_a_run_that_has_stopped_on_its_way_is_named(tmp_path: Path) -> None:
+    whole = [write_run(tmp_path / f"g{seed}", "grpo", seed, {"a": 0.5}) for seed in (0, 1)]
+    ended = [write_run(tmp_path / f"t{seed}", "trloo", seed, {"a": 0.5}) for seed in (0, 1)]
+    manifest = json.loads((ended[1] / "manifest.json").read_text())
+    (ended[1] / "manifest.json").write_text(json.dumps({key: value for key, value in manifest.items() if key != "finished"}))
+    outcomes = ended[1] / "outcomes.jsonl"
+    outcomes.write_text(outcomes.read_text().splitlines()[0] + "\n")  # step 0 of 10
+    pairs, timing = compare_arms([*whole, *ended], "fast_1.2", LAST)
+    line = "trloo, seed 1: last measured at step 0 of 10"
+    assert heading(pairs[0], timing)[2:] == [f"notice: not finished, so no result: {line}"]
+    assert to_json(pairs, timing, "fast_1.2")["pairs"][0]["unfinished"] == [line]
+    assert heading(compare_arms([whole[0], ended[0]], "fast_1.2", LAST)[0][0], timing)[2:] == []
 
 
 def test_rewards_of_arms_that_are_paid_differently_are_not_compared(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def test_the_largest_differences_of_either_sign_are_listed_in_their_order() -> N
 
 
 def test_the_heading_says_what_is_compared() -> None:
-    run = SimpleNamespace(manifest={"run": {"steps": 20}})
+    run = SimpleNamespace(manifest={"run": {"steps": 20}}, finished=True)
     base, other = SimpleNamespace(label="grpo", runs={0: run, 1: run}), SimpleNamespace(label="trloo", runs={1: run, 2: run})
     sides: dict[str, Any] = {"base": base, "other": other, "metrics": (), "problems": (problem("a", 0.0),)}
     one = Pair(**sides, seeds=(1,), steps=("20", "10 to 20"), left_out=0)

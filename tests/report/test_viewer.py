@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from rlkernel.metrics import LAZY_COVERAGE
+from rlkernel.report.report import Story, write_report
 from rlkernel.report.run_turns import turns_of
 from rlkernel.report.summary import RunRecord, read_run
 from rlkernel.report.viewer import PackedContent, script
@@ -60,6 +61,24 @@ def test_every_turn_is_there_with_its_numbers_and_texts(tmp_path: Path) -> None:
     assert [texts[i] for i in second[4:8]] == ["Plan.", "x = 1\n", "", ""]
     assert json.loads(texts[second[8]])["speedup"] == 1.23456
     assert (packed.turns, packed.kept, packed.note()) == (2, 2, "")
+
+
+def test_a_measured_problem_without_a_kept_turn_is_there(tmp_path: Path) -> None:
+    """Fast@p is known of all that were validated, and turns are kept of some."""
+    record = read_run(write_run(tmp_path / "a", [row(turn("x = 1\n", 1.0)), row(turn("x = 2\n", 1.0), problem="level1/shown")]))
+    index = unpack(pack([record]).index)
+    measured = set(record.outcomes[20])
+    assert len(measured) == 12 and index["problems"] == sorted(measured | {"level1/relu", "level1/shown"})
+    assert {name for name, shares in zip(index["problems"], index["measured"]["grpo"], strict=True) if shares} == measured
+    assert index["problems"][index["trajectories"][0][4]] == "level1/relu"
+
+
+@needs_browser
+def test_the_table_of_problems_has_all_that_were_validated(tmp_path: Path, tab: chromium.Page) -> None:
+    run = write_run(tmp_path / "a", [row(turn("x = 1\n", 1.0), problem="level1/shown")])
+    tab.open(write_report(tmp_path / "report", Story("Estimators", "The claim."), [run]), "#view=problems")
+    assert tab.texts("#problems h2") == ["Validation problems (13)"]
+    assert (len(tab.texts("#problems tbody tr")), tab.texts("#problems tbody a")) == (13, ["level1/shown", "1/1"])
 
 
 def test_a_text_is_stored_once(tmp_path: Path) -> None:

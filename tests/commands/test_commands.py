@@ -157,6 +157,9 @@ ELSEWHERE = {
     "python -m examples.trl_grpo --model small --steps 2": (
         "tests/examples/test_trl_grpo.py::test_stock_trl_trains_on_the_evaluators_rewards"
     ),
+    "rlkernel evaluate tests/red_team/problems/row_mean.py tests/red_team/hostile/mean_of_96.py": (
+        "tests/evaluator/test_red_team.py::test_status"
+    ),
     "rlkernel evaluate REFERENCE.py CANDIDATE.py --check": (
         "tests/commands/test_evaluate.py::test_a_person_is_told_where_a_wrong_result_differs_and_no_policy_is"
     ),
@@ -257,6 +260,14 @@ NOT_RUN = {
     ),
     "ray start --head --num-cpus 0 --num-gpus 0": "stays; tests/evaluator/ray/test_cluster.py starts such nodes as children",
     "ray start --address HEAD:6379": "needs another machine",
+    "accelerate launch --config_file examples/fsdp2.yaml --num_processes 3 --main_process_port 0 "
+    "-m benchmarks.full_size --out FILE --shape 8b --weights float32 --evaluator simulated --steps 1": "needs several GPUs",
+    "CUDA_VISIBLE_DEVICES=0 taskset -c 0-15 python -m experiments.all trloo grpo --preset world --seeds 0 --together 2": (
+        "needs several GPUs"
+    ),
+    "CUDA_VISIBLE_DEVICES=1 taskset -c 16-31 python -m experiments.all trloo grpo --preset world --seeds 1 --together 2": (
+        "needs several GPUs"
+    ),
     "wandb sync runs/arms/*/wandb/offline-run-*": "uploads to a service",
 }
 

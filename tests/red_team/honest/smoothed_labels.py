@@ -1,4 +1,4 @@
-# own/smoothed_labels correct catalogue=57: ignores no label, since the text names none, although torch looks for -100
+# own/smoothed_labels correct coverage>0.6 catalogue=57: ignores no label, since the text names none, although torch looks for -100
 import torch
 import torch.nn as nn
 import triton

@@ -25,7 +25,7 @@ from tests.patient import PATIENT
 from rlkernel.training import placement
 
 # A busy machine's timeouts are its own.
-placement.EvaluatorConfig = lambda precision, seed, limits: replace(PATIENT, precision=precision, seed=seed)
+placement.EvaluatorConfig = lambda precision, timing_width, seed, limits: replace(PATIENT, precision=precision, seed=seed)
 wanted = ("level2/chain_bias_relu", "level2/chain_scale_gelu", "level2/chain_bias_tanh")
 run = cpu(TRLOO_ARM)
 problems = tuple(replace(p, split="validation" if p.name == wanted[-1] else "train") for p in run.problems if p.name in wanted)

@@ -3,7 +3,6 @@
 import threading
 from typing import Any
 
-import pytest
 import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 from transformers.modeling_layers import GradientCheckpointingLayer
@@ -21,10 +20,8 @@ class Doubling(GradientCheckpointingLayer):  # type: ignore[misc, no-untyped-cal
         return 2 * x
 
 
-def test_a_block_computes_while_another_thread_is_traced(monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = torch._dynamo.config
-    for name in ("recompile_limit", "force_compile_during_fx_trace"):
-        monkeypatch.setattr(settings, name, getattr(settings, name))
+@torch._dynamo.config.patch(force_compile_during_fx_trace=False)  # and back after the test
+def test_a_block_computes_while_another_thread_is_traced() -> None:
     model = torch.nn.Sequential(Doubling())
     assert compile_blocks(model) == 1
     ones = torch.ones(4)

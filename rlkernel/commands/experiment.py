@@ -64,7 +64,7 @@ class Experiment:
     tables: Tables = field(default_factory=dict)
     """The registered methods, for `--methods`."""
     sharing: Callable[[Mapping[str, Run]], Mapping[str, Sequence[str]]] = lambda arms: {}
-    """Of arms -> the other experiments that have each of them, for `--list`."""
+    """Arms -> the other experiments that have each of them, for `--list`."""
 
 
 def main(experiment: Experiment, argv: Sequence[str], *, train: Train | None = None) -> int:

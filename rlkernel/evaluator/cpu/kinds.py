@@ -97,7 +97,7 @@ class Kinds:
         self._leave(inside, inside > inside[self._index])
 
     def share_apart(self, pointers: Any, mask: Any, storage: int, sectors: Array) -> float:
-        """Of the programs that decide alike, the share that touches something of its own by an access: those that begin and end
+        """The share of the programs that decide alike that touches something of its own by an access: those that begin and end
         at the same addresses touch the same, if their masks leave out neither end. 1 where that is not known, and 0 where the
         followed one has touched it before."""
         if self.count == 1 or not sectors.size:

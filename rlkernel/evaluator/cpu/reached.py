@@ -31,11 +31,11 @@ class Shares:
     """The share of memory that a forward reads at most."""
 
     inputs: tuple[float, ...] = ()
-    """Of each input."""
+    """The share of each input."""
     state: Mapping[str, float] = field(default_factory=dict)
-    """Of each parameter and buffer."""
+    """The share of each parameter and buffer."""
     made: Mapping[int, float] = field(default_factory=dict)
-    """Of what is written into the memory that a step makes, by the step."""
+    """The share of what is written into the memory that a step makes, by the step."""
 
     def unread(self, reads: Reads, small: Callable[[], Shares]) -> Unread:
         """What of the reference's needs, or of what was written, is left alone in part. `small`: the

@@ -31,7 +31,7 @@ class Reads:
     """The bytes of what a reference needs to the last element at full size; 0 of what it does not."""
 
     inputs: tuple[float, ...] = ()
-    """Of each tensor among the arguments of forward."""
+    """The bytes of each tensor among the arguments of forward."""
     parameters: dict[str, float] = field(default_factory=dict)
     made: bool = False
     """Whether what a candidate's kernels write for later ones is needed, too: all inputs are, and nothing hides a part of a

@@ -6,13 +6,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from rlkernel.evaluator.cpu_judge import Judged
-from rlkernel.evaluator.judging.sizes.resizing import shortest, with_small
 from rlkernel.evaluator.judging.undecided import Undecided
 from rlkernel.evaluator.judging.verdict import failed
 from rlkernel.evaluator.messages.oracle import Lighter, Longer
-from rlkernel.evaluator.second_looks.looking import Candidate, Looks, halvings_of
+from rlkernel.evaluator.second_looks.looking import Candidate, Looks, halvings_of, shorter_source
 from rlkernel.evaluator.stages import Ended
-from rlkernel.reference_text import prompt_source, small_of
+from rlkernel.reference_text import small_of
 from rlkernel.types import Evaluation
 
 MOST_CONFIRMING = 4
@@ -79,9 +78,8 @@ async def _look(looks: Looks, one: Candidate, look: Longer) -> tuple[Longer, Jud
 
 def _as_light(one: Candidate, look: Longer, lighter: Lighter) -> Longer:
     """A look that takes too long, with all that is not long in it smaller; beside it, what is long is as it was at first."""
-    first = small_of(one.problem.source)
-    shorter, file = shortest(lighter.sizes, first), prompt_source(one.problem.source, name=one.problem.name)
-    return Longer(lighter.source, lighter.sizes, None if shorter == first else with_small(file, shorter))
+    beside = shorter_source(one.problem, lighter.sizes, small_of(one.problem.source))
+    return Longer(lighter.source, lighter.sizes, beside)
 
 
 async def _right_beside(looks: Looks, one: Candidate, look: Longer) -> bool:

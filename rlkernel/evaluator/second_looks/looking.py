@@ -72,12 +72,17 @@ class Looks:
     async def right_where_shorter(self, one: Candidate, sizes: Sizes, right: Sizes) -> bool:
         """Whether a candidate that is right at some sizes is so at the shorter of these and of others, so that what is wrong
         there comes with what is longer."""
-        shorter = shortest(sizes, right)
-        if shorter == right:
+        source = shorter_source(one.problem, sizes, right)
+        if source is None:
             return True
-        source = with_small(prompt_source(one.problem.source, name=one.problem.name), shorter)
         beside = await self.look(one, source, one.at_full)
         return isinstance(beside, Judged) and beside.evaluation.matches is True
+
+
+def shorter_source(problem: Problem, sizes: Sizes, right: Sizes) -> str | None:
+    """A problem's file at the shorter of some sizes and of others, `right`; None where these are the others."""
+    shorter = shortest(sizes, right)
+    return None if shorter == right else with_small(prompt_source(problem.source, name=problem.name), shorter)
 
 
 def halvings_of(short: Iterable[Extent]) -> int:

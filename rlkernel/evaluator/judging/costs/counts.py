@@ -31,7 +31,7 @@ class Counts:
     traffic: dict[int, float] = field(default_factory=dict)
     """Storage index (order of tensor arguments) -> bytes moved in 32-byte sectors, reads and writes."""
     apart: dict[int, float] = field(default_factory=dict)
-    """Of these the bytes that are read, where what several programs read by one access counts once: at least all that is read."""
+    """The bytes of these that are read, where what several programs read by one access counts once: at least all that is read."""
     stored: dict[int, float] = field(default_factory=dict)
     """Storage index -> bytes written, without sectors."""
     left_out: dict[int, float] = field(default_factory=dict)

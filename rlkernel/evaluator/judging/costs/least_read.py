@@ -29,7 +29,7 @@ WHOLE = {
 LABELLED = {"nll_loss_forward", "nll_loss2d_forward"}
 """Operators that take one number of each row of their first operand, by its label."""
 OF_ROWS = "_log_softmax"
-"""Of which each number of a result needs the row whole."""
+"""The operator each number of whose result needs the row whole."""
 CONVOLUTION, ATTENTION = "convolution", "scaled_dot_product_attention"
 _Memory = int
 """A number for the memory of a tensor."""

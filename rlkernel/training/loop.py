@@ -84,6 +84,7 @@ from rlkernel.training.memory import MICRO_TOKENS, SLOTS
 from rlkernel.training.meter import MeteredEvaluator, Meters, per_second
 from rlkernel.training.placement import describe, evaluator_of, open_evaluator
 from rlkernel.training.preflight import check_memory, check_problems, plan_here
+from rlkernel.training.returns import try_advantage
 from rlkernel.training.sampling import Sampling
 from rlkernel.training.spread import copies, over_processes
 from rlkernel.training.threads import cancellation, in_daemon, in_thread, on_loop
@@ -232,6 +233,7 @@ async def train(
         for line in start.told:
             print(line, file=sys.stderr)
         check_problems(run)
+        try_advantage(run.advantage, run.rollouts, run.turns)
         sharding.check(run)
         await in_daemon(check_memory, run, micro_tokens)
         going = "starting" if start.checkpoint is None else f"resuming after step {start.step} of {run.steps}"

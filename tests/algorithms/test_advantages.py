@@ -20,6 +20,7 @@ from algorithms.rloo import RLOO
 from algorithms.trloo import TRLOO
 from rlkernel.errors import UsageError
 from rlkernel.interfaces import Advantage
+from rlkernel.training.returns import try_advantage
 
 VARIANTS: tuple[Advantage, ...] = (
     *(GRPO(ddof=0), GRPO(std=False), GRPO(eps=1e-4), GRPO(baseline="trajectory"), GRPO(baseline="trajectory", std=False)),
@@ -49,6 +50,12 @@ def column(*values: float) -> torch.Tensor:
 
 def valid(*values: int) -> torch.Tensor:
     return torch.tensor(values, dtype=torch.bool)[None, :, None]
+
+
+@pytest.mark.parametrize("advantage", EVERY, ids=repr)
+@pytest.mark.parametrize(("rollouts", "turns"), [(2, 1), (8, 3)])
+def test_every_registered_estimator_passes_the_trial_before_a_run(advantage: Advantage, rollouts: int, turns: int) -> None:
+    try_advantage(advantage, rollouts, turns)
 
 
 def test_every_registered_estimator_implements_the_protocol() -> None:

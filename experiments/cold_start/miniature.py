@@ -22,8 +22,7 @@ import random
 import shutil
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
-from itertools import islice
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
@@ -35,23 +34,20 @@ from envs.problems import load_suite
 from envs.teacher.corpus import Conversation, write_corpus
 from envs.world.corpus import repetition
 from experiments.behaviour import write_behaviour
+from experiments.cold_start.lesson import Lesson, lesson
 from experiments.cold_start.optimizer import MuonAndAdamW
 from experiments.cold_start.recipes import Recipe, Taught
-from experiments.cold_start.renumbered import copies, resized
 from experiments.cold_start.shipped import unpack
-from experiments.tuning.conversations import Conversation as Told
 from experiments.tuning.examination import Examination, examine
 from experiments.tuning.recorder import Teller
-from experiments.tuning.rows import token_row
 from experiments.tuning.supervised import supervise
 from experiments.world.corpus_file import CorpusFile
 from experiments.world.judged import timing_of
-from experiments.world.readings import readings
 from experiments.world.source import World
 from rlkernel.config import to_json
 from rlkernel.environment.kernel_env import KernelEnvironment
 from rlkernel.evaluator.pool import open_pool
-from rlkernel.policy.small import CONTEXT, VOCABULARY, build_model, build_tokenizer, load_small, save_small
+from rlkernel.policy.small import build_model, load_small, save_small
 from rlkernel.runs import checkpoints
 from rlkernel.runs.directory import provenance
 from rlkernel.runs.durable import replace_text
@@ -125,58 +121,6 @@ def _share(first: Evaluation, shares: Taught) -> float:
     if first.correct:
         return shares.slow if (first.speedup or 0.0) < 1.0 else 1.0
     return 1.0 if first.status is Status.NO_KERNEL else shares.wrong
-
-
-def tokenizer_for(corpus: Sequence[Conversation], vocabulary: int = VOCABULARY, context: int = CONTEXT) -> Any:
-    """A tokenizer trained on the texts of the corpus and the headers of its turns."""
-    texts = [text for c in corpus for e in c.exchanges for text in (e.answer, e.feedback, "user\n", "assistant\n")]
-    return build_tokenizer([*texts, *(c.prompt for c in corpus)], vocabulary, context)
-
-
-def row(tokenizer: Any, conversation: Conversation, context: int = CONTEXT) -> dict[str, list[int]]:
-    """One conversation as tokens and labels. An answer that would end beyond `context` tokens is left out, and what follows."""
-    told = (conversation.prompt, *(exchange.feedback for exchange in conversation.exchanges))
-    answers = (exchange.answer for exchange in conversation.exchanges)
-    return _tokens(tokenizer, Told(tuple(zip(told, answers, strict=False))), context)
-
-
-def _tokens(tokenizer: Any, told: Told, context: int) -> dict[str, list[int]]:
-    found = token_row(tokenizer, told, context)
-    assert found is not None
-    return {"input_ids": found.input_ids.tolist(), "labels": found.labels.tolist()}
-
-
-def further_rows(tokenizer: Any, corpus: Sequence[Conversation], recipe: Recipe) -> list[dict[str, list[int]]]:
-    """What is taught beside the corpus: readings, and for the steps that are left copies of conversations with other sizes."""
-    if recipe.world is None:
-        return []
-    rng, read = random.Random(f"readings {recipe.seed}"), recipe.world.readings
-    drafts = (resized(pair, rng) for pair in readings(recipe.world.families, read, recipe.seed))
-    found = [_tokens(tokenizer, Told(((prompt, answer),)), recipe.context) for prompt, answer in drafts]
-    times = math.ceil((recipe.steps * recipe.batch - read) / len(corpus))
-    others = islice(copies(corpus, times, recipe.seed), len(corpus), None)  # the first ones are the conversations themselves
-    return found + [row(tokenizer, copy, recipe.context) for copy in others]
-
-
-@dataclass(frozen=True)
-class Lesson:
-    """What is taught: the tokenizer, and rows of its tokens with their labels."""
-
-    tokenizer: Any
-    rows: list[dict[str, list[int]]]
-
-
-def lesson(corpus: Sequence[Conversation], recipe: Recipe) -> Lesson:
-    """The tokenizer and the rows of conversations that are taught, and of what is taught beside them."""
-    tokenizer = tokenizer_for(corpus, recipe.vocabulary, recipe.context)
-    rows = [row(tokenizer, conversation, recipe.context) for conversation in corpus]
-    more = further_rows(tokenizer, corpus, recipe)
-    print(f"{len(rows)} conversations of {_tokens_of(rows)} tokens, {len(more)} rows beside them", flush=True)
-    return Lesson(tokenizer, rows + more)
-
-
-def _tokens_of(rows: Sequence[dict[str, list[int]]]) -> int:
-    return sum(len(one["input_ids"]) for one in rows)
 
 
 def train(model: Any, told: Lesson, recipe: Recipe, until: float) -> bool:
@@ -278,7 +222,7 @@ async def _write(model: Any, told: Lesson, corpus: Sequence[Conversation], recip
     save_small(model, told.tokenizer, draft)
     groups = await measure(*load_small(draft), recipe)
     write_behaviour(groups, draft)
-    tokens = _tokens_of(told.rows[: len(corpus)])
+    tokens = told.corpus_tokens
     replace_text(draft / "manifest.json", json.dumps(manifest_of(recipe, corpus, tokens), indent=1) + "\n")
     shutil.rmtree(out, ignore_errors=True)
     draft.rename(out)  # so that what is there is whole

@@ -19,7 +19,7 @@ from envs.world.teacher import BEGINNER, first_draft
 from rlkernel.environment.kernel_env import KernelEnvironment
 
 
-def readings(families: Sequence[str], count: int, seed: int) -> Iterator[tuple[str, str]]:
+def readings(families: Sequence[str], count: int, seed: str) -> Iterator[tuple[str, str]]:
     """Yield `count` pairs of a prompt and an answer, each about a task of its own of these families, drawn from `seed`."""
     rng = random.Random(f"readings {seed}")
     weights, kept = [TRAINING[family] for family in families], reserved()

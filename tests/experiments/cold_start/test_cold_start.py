@@ -17,6 +17,7 @@ import torch
 
 from envs.teacher.corpus import Conversation, Exchange
 from experiments.cold_start import command, miniature
+from experiments.cold_start.lesson import Lesson
 from experiments.cold_start.recipes import WORLD_RECIPES, Taught, rehearsal
 from experiments.tuning.examination import Examination
 from rlkernel.errors import GOES_ON
@@ -38,7 +39,7 @@ def test_training_that_was_stopped_goes_on_to_the_same_weights(tmp_path: Path, m
         done = []
         for limit in until:
             model = build_model(tokenizer, width=16, layers=1, heads=2, feed_forward=16)
-            done.append(miniature.train(model, miniature.Lesson(tokenizer, rows), TINY, limit))
+            done.append(miniature.train(model, Lesson(tokenizer, rows, 0), TINY, limit))
         return done, model.get_input_embeddings().weight.detach()
 
     far = float("inf")

@@ -72,6 +72,8 @@ class Judged:
     """The loops that have too few turns at these sizes to show how they go on, and more at full shape; axes of grids likewise."""
     unfilled: bool = False
     """Whether the blocks of a kernel are not filled at these sizes that are filled at full shape, or there are none of them."""
+    work: int = 0
+    """What the interpreter had to do, see `cpu.pace`."""
 
 
 class CpuJudge:
@@ -131,7 +133,7 @@ class CpuJudge:
                 reference_ops=brief.reference_ops,
             )  # fmt: skip
             unfilled = ran.unfilled or bool(_without_programs(small.program) - _without_programs(full.program))
-            return Judged(combine(facts, now), facts.same_work, frozenset(ran.short), unfilled)
+            return Judged(combine(facts, now), facts.same_work, frozenset(ran.short), unfilled, ran.work)
 
         return await anyio.to_thread.run_sync(judged)  # of up to 16,384 steps
 

@@ -170,7 +170,12 @@ def _failed(error: Exception) -> Failed:
 def _share(request: RunRequest) -> float:
     """What one forward may take of all the work: there is one in each round, and one without each kernel."""
     assert request.most_work is not None
-    return request.most_work / (max(len(request.rounds), ROUNDS) + len({launch.function for launch in request.program.launches}))
+    return request.most_work / _forwards(request)
+
+
+def _forwards(request: RunRequest) -> int:
+    """How many forwards there are in all rounds."""
+    return max(len(request.rounds), ROUNDS) + len({launch.function for launch in request.program.launches})
 
 
 def _priced(request: RunRequest, compiled: dict[int, int], body: bytes) -> Priced:
@@ -227,6 +232,7 @@ def _run(request: RunRequest, body: bytes) -> bytes:
     rounds: list[RoundOutputs] = []
     live: dict[int, bool] = {}
     module: _Module | None = None
+    work = 0
     for index, entry in enumerate(request.rounds, request.before):
         one = _Round(entry, body)
         interpreter.machine.begin_round(index)
@@ -252,13 +258,14 @@ def _run(request: RunRequest, body: bytes) -> bytes:
             )
         )
         if index == 0:
+            work = int(pace.work) * _forwards(request)
             live = _live(small, interpreter, configs, one, [output, inputs, module.watched(one)], pace.work)
             if why := machine.gone_by.unmet():
                 raise OutOfBounds(why)
             _refuse_idle(full, priced, {small.functions[number].source for number, alive in live.items() if alive})
     found = None if request.priced is not None else priced
     short, unfilled = machine.extents.short(priced.repeated, full), machine.extents.unfilled(priced.left_out, full)
-    return codec.pack(Ran(tuple(rounds), found, live, short, unfilled), reply)
+    return codec.pack(Ran(tuple(rounds), found, live, short, unfilled, work), reply)
 
 
 def _orders(request: PriceRequest) -> bytes:

@@ -238,3 +238,5 @@ class Ran:
     """What has too few turns, or programs, in all rounds of the request to show how it goes on, and more at full size."""
     unfilled: bool = False
     """Whether the blocks of a kernel are not filled in these rounds that are filled at full size."""
+    work: Annotated[int, Between(0, 1 << 53)] = 0
+    """What all rounds take, by the first of all, see `cpu.pace`; 0 where that was in another request."""

@@ -64,6 +64,11 @@ class SecondLooks:
         look could tell more. `whole`: the problem as its file is, of which there may be sizes that are smaller still. Raises
         EvaluatorFailed."""
         one = Candidate(oracle, problem, code, clock, at_full, whole)
+        says = await self._says(one, found)
+        return Undecided.WORK if one.budget.denied and not isinstance(says, Evaluation) else says
+
+    async def _says(self, one: Candidate, found: Judged | Ended) -> Evaluation | Undecided | None:
+        """The same, whatever is left for looks."""
         if isinstance(found, Judged) and found.evaluation.correct:
             return await self._beyond(one, found)
         if isinstance(found, Ended) and found.status in (Status.RUNTIME_ERROR, Status.CRASH) and not found.ran:
@@ -77,31 +82,31 @@ class SecondLooks:
             return None
         if isinstance(found, Judged) and found.evaluation.matches and found.same_work:
             return None
-        own = await self._own(one)
+        own, code = await self._own(one), one.code
         if right := await self._first_right(own):
             return right
         if own and not (isinstance(found, Judged) and found.evaluation.matches and await self._guessed(own[0])):
             one = own[0]
         if isinstance(found, Ended) or found.evaluation.matches:
             return await excuse(self._looks, one, found)
-        repeated = await anyio.to_thread.run_sync(repeated_sizes, problem, code)  # it parses the whole text
+        repeated = await anyio.to_thread.run_sync(repeated_sizes, one.problem, code)  # it parses the whole text
         return await excuse(self._looks, one, found, repeated) if repeated or found.unfilled else None
 
     async def _beyond(self, one: Candidate, found: Judged) -> Evaluation | Undecided | None:
         """What is wrong at other sizes with a candidate that is right at the first ones: at longer ones where something is short,
         and at other values where it may be right by chance: the reference divides by a count, or its text has a size of these."""
+        brief = await self._looks.stages.brief(one.oracle, one.problem)
+        known = dict(brief.counterparts)
+        if brief.counts or await anyio.to_thread.run_sync(has_small_sizes, one.problem, one.code, known):
+            # first, because they take little and each tells: longer ones may take all that there is for looks
+            other = await vary(self._looks, one, one.problem.source, found, excused=False)
+            if isinstance(other, Evaluation):
+                return other
         right: list[str] = []
         longer = await confirm(self._looks, one, found, right) if found.short else None
-        brief = await self._looks.stages.brief(one.oracle, one.problem)
         if brief.distances and not isinstance(longer, Evaluation):
-            longer = await show(self._looks, one, right) or longer
-        if isinstance(longer, Evaluation):
-            return longer
-        known = dict(brief.counterparts)
-        if not brief.counts and not await anyio.to_thread.run_sync(has_small_sizes, one.problem, one.code, known):
-            return longer
-        other = await vary(self._looks, one, one.problem.source, found, excused=False)
-        return other if isinstance(other, Evaluation) else longer
+            return await show(self._looks, one, right) or longer
+        return longer
 
     async def _traced_at_full(self, one: Candidate) -> bool:
         """Whether a candidate whose forward fails at the first sizes does not at full shape."""

@@ -111,6 +111,7 @@ class CpuJudge:
                     small.program, small.other, full.program, specs, stages.config.profile, stages.config.precision, (), key,
                     {step: next(iter(choices)) for step, choices in kernels.facts.items()}, most_work, at_full.priced,
                     brief.written, brief.reads, rooms={step: _room(choices) for step, choices in kernels.facts.items()},
+                    hides=brief.distances,
                 )  # fmt: skip
                 ran, compared = await self._run(oracle, problem, small, request, doubted)
             except Ended as end:
@@ -126,7 +127,7 @@ class CpuJudge:
             facts = Facts(
                 program=full.program, same_work=census(small.program) == census(full.program), kernels=_by_step(kernels),
                 rows=priced.rows, live=_by_source(small.program, full.program, ran.live), unwritten=priced.unwritten,
-                unread=priced.unread,
+                unread=priced.unread, limited=ran.limited,
                 matches=compared.matches, other_mode_only=compared.other and small.other is not None, detail=compared.detail,
                 error=compared.error, close=compared.close, times=Times.modelled(brief.reference_us, modelled_us),
                 floor_us=brief.floor_us, products=brief.products, least_share=brief.least_share,

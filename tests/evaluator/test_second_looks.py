@@ -127,7 +127,7 @@ async def test_looks_end_when_their_work_was_done_and_the_verdict_says_so() -> N
     late.ran = True
     judge = Judge(look1=late, look2=late, look3=late)
     assert await after(judge, judged(Status.INCORRECT), "COLUMNS = 8192", looks=many) is Undecided.WORK
-    assert judge.asked == ["look1", "look2"]
+    assert judge.asked == ["look1", "look2", "look3"]
     wrong = Judge(look1=dear, look2=judged(Status.INCORRECT), look3=judged())
     cheap = await after(wrong, judged(Status.CORRECT, LOOP), looks=many[1:])
     assert cheap.status is Status.INCORRECT  # what was found counts, however little is left
@@ -153,7 +153,7 @@ def test_what_a_look_takes_of_the_work_of_all() -> None:
             count += 1
         assert budget.denied
         counts.append(count)
-    assert counts == [120, 4, 20, 20, 2, 120]
+    assert counts == [180, 6, 30, 30, 3, 180]
 
 
 @pytest.mark.anyio

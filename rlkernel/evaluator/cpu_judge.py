@@ -13,6 +13,7 @@ from rlkernel.evaluator import wire
 from rlkernel.evaluator.compile.binaries import Compiled, Kernels
 from rlkernel.evaluator.devices import Room
 from rlkernel.evaluator.judging.errors.kernelbench import worse
+from rlkernel.evaluator.judging.sizes.host_limits import HostLimits
 from rlkernel.evaluator.judging.sizes.own_sizes import OwnSizes
 from rlkernel.evaluator.judging.verdict import Facts, Times, census, combine
 from rlkernel.evaluator.messages.children import Extent, Priced, Ran, RunRequest, TooLarge
@@ -84,7 +85,7 @@ class CpuJudge:
 
     async def judge(
         self, oracle: Child, problem: Problem, code: str, clock: Clock, most_work: float | None, at_full: AtFull,
-        own: OwnSizes | None = None, *, doubted: bool = False,
+        own: OwnSizes | HostLimits | None = None, *, doubted: bool = False,
     ) -> Judged:  # fmt: skip
         """Judge one candidate at the problem's own sizes. `at_full` is what is known of it already, and learns what is found.
         own: the numbers of its text that are smaller where the problem is. doubted: whether it is likely wrong; it is shown few

@@ -18,7 +18,7 @@ from rlkernel.types import Closeness, Evaluation, LaunchFact, OpFact, Seconds, S
 MAX_DETAIL = 400
 WITHOUT_GPU = "without a GPU, an algorithm that needs less cannot be told from work left out at full shape"
 LIMITED = (
-    "a fixed number in a kernel decides at full shape alone, and changes the result where it is made as small as the problem is; "
+    "a fixed number decides at full shape alone, and changes the result where it is made as small as the problem is; "
     "write sizes as arguments, or judge it on a GPU"
 )
 ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+")

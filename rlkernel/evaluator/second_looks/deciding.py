@@ -34,8 +34,11 @@ import anyio
 import anyio.to_thread
 
 from rlkernel.evaluator.cpu_judge import AtFull, CpuJudge, Judged
+from rlkernel.evaluator.judging.sizes.counterparts import Counterparts
+from rlkernel.evaluator.judging.sizes.host_limits import limited
 from rlkernel.evaluator.judging.sizes.own_sizes import OwnSizes, named
 from rlkernel.evaluator.judging.undecided import Undecided, told
+from rlkernel.evaluator.judging.verdict import LIMITED
 from rlkernel.evaluator.processes.fork_server import Child
 from rlkernel.evaluator.second_looks.confirming import confirm, show
 from rlkernel.evaluator.second_looks.excusing import excuse
@@ -97,6 +100,8 @@ class SecondLooks:
         and at other values where it may be right by chance: the reference divides by a count, or its text has a size of these."""
         brief = await self._looks.stages.brief(one.oracle, one.problem)
         known = dict(brief.counterparts)
+        if not brief.distances and await self._limited(one, known):
+            return replace(found.evaluation, status=Status.IMPLAUSIBLE, detail=LIMITED, sizes=small_of(one.problem.source))
         if brief.counts or await anyio.to_thread.run_sync(has_small_sizes, one.problem, one.code, known):
             # first, because they take little and each tells: longer ones may take all that there is for looks
             other = await vary(self._looks, one, one.problem.source, found, excused=False)
@@ -107,6 +112,15 @@ class SecondLooks:
         if brief.distances and not isinstance(longer, Evaluation):
             return await show(self._looks, one, right) or longer
         return longer
+
+    async def _limited(self, one: Candidate, known: Counterparts) -> bool:
+        """Whether a candidate does the work of the full shape where the numbers that its host code holds sizes against are as
+        small as the problem is, and is wrong there."""
+        code, limits = await anyio.to_thread.run_sync(limited, one.code, known)
+        if limits is None:
+            return False
+        again = await self._looks.look(replace(one, code=code, own=limits), one.problem.source, one.at_full)
+        return isinstance(again, Judged) and again.same_work and again.evaluation.matches is False
 
     async def _traced_at_full(self, one: Candidate) -> bool:
         """Whether a candidate whose forward fails at the first sizes does not at full shape."""
@@ -135,7 +149,7 @@ class SecondLooks:
     async def _guessed(self, one: Candidate) -> bool:
         """Whether what is smaller in a candidate's text at the first sizes are parts of sizes alone."""
         brief = await self._looks.stages.brief(one.oracle, one.problem)
-        return one.own is not None and one.own.guessed(dict(brief.counterparts))
+        return isinstance(one.own, OwnSizes) and one.own.guessed(dict(brief.counterparts))
 
     async def _first_right(self, ways: Iterable[Candidate]) -> Evaluation | None:
         """What the first of several ways to look at a candidate at the first sizes says, at which it is right."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from rlkernel.errors import BrokenReference
 from rlkernel.evaluator.cpu_judge import AtFull, CpuJudge, Judged, TooLong
+from rlkernel.evaluator.judging.sizes.host_limits import HostLimits
 from rlkernel.evaluator.judging.sizes.own_sizes import OwnSizes
 from rlkernel.evaluator.judging.sizes.resizing import Sizes, shortest, with_small
 from rlkernel.evaluator.judging.undecided import Undecided
@@ -34,7 +35,7 @@ class Candidate:
     at_full: AtFull
     whole: Problem | None = None
     """The problem as its file is."""
-    own: OwnSizes | None = None
+    own: OwnSizes | HostLimits | None = None
     """The numbers of its text that are smaller where the problem is."""
     budget: Budget = field(default_factory=Budget)
     """What is left for looks at it."""

@@ -3,6 +3,7 @@
 Where results are compared all sizes may lie on one side of such a number that lie on the other at full shape. `limited` gives
 each a name in the text, which stands for a number as much smaller there as the problem is: whoever takes another way at full
 shape takes it there, too. What only chooses how many warps or stages a kernel has is left alone, since no result depends on it.
+So is a number that stands elsewhere, too, as 132 in a grid of `min(132, tiles)` whose programs take every 132nd tile.
 Source: ours.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -19,6 +21,8 @@ from rlkernel.evaluator.judging.sizes.counterparts import MOST_OF_BLOCK, Counter
 from rlkernel.evaluator.judging.sizes.own_sizes import beginning
 from rlkernel.reference_text import literal, of_kernel, replace_spans
 
+Found = tuple[ast.expr, int | float]
+"""A number in a text, and what it is."""
 PREFIX = "_HOST_LIMIT_"
 LEAST = 33
 """The smallest number that is taken for one that sizes are held against: smaller ones count operands and warps."""
@@ -55,7 +59,7 @@ def limited(code: str, known: Counterparts) -> tuple[str, HostLimits | None]:
     try:
         tree = ast.parse(code)
         start = beginning(tree)
-        found = [] if start is None or PREFIX in code else [*_numbers(tree, known, _names(tree))]
+        found = [] if start is None or PREFIX in code else _alone(tree, [*_numbers(tree, known, _names(tree))])
         if start is None or not found:
             return code, None
         numbers = {_named(value): value for _, value in found}
@@ -69,11 +73,18 @@ def limited(code: str, known: Counterparts) -> tuple[str, HostLimits | None]:
     return code, HostLimits(numbers)
 
 
+def _alone(tree: ast.Module, found: list[Found]) -> list[Found]:
+    """Those numbers that a text has nowhere else."""
+    every = Counter(literal(node) for node in ast.walk(tree) if isinstance(node, (ast.Constant, ast.BinOp)))
+    here = Counter(value for _, value in found)
+    return [one for one in found if every[one[1]] == here[one[1]]]
+
+
 def _named(value: float) -> str:
     return f"{PREFIX}{value!r}".replace(".", "_").replace("+", "")
 
 
-def _numbers(node: ast.AST, known: Counterparts, names: AbstractSet[str]) -> Iterator[tuple[ast.expr, int | float]]:
+def _numbers(node: ast.AST, known: Counterparts, names: AbstractSet[str]) -> Iterator[Found]:
     """The numbers that are held against something in host code, in the order of the text; `names` are held, too."""
     if isinstance(node, ast.FunctionDef) and of_kernel(node):
         return

@@ -35,6 +35,9 @@ def numbers(text: str) -> list[float]:
         ("@triton.jit\ndef k(n):\n    return n < 70000", []),
         ("y = f'{n < 70000}'", []),
         ("y = n < 10**400", []),
+        ("k[(min(132, tiles),)](x, NUM_SMS=132)", []),
+        ("SMS = 132\nk[(min(SMS, tiles),)](x, NUM_SMS=SMS)", [132]),
+        ("y = n > 70000 or m > 70000", [70000]),
         ("y = (", []),
     ],
 )

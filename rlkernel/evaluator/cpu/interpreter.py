@@ -78,10 +78,11 @@ class _CheckedKernels(KernelSet):
         return super()._compile(index)
 
     def _transform(self, definition: ast.FunctionDef) -> ast.FunctionDef:
+        names = limits.alone(definition)  # before there are other numbers in the tree
         tree = KernelWords(self._functions[self._index].source).visit(definition)
         tree = turns.Stops().visit(tree) if self._index in self._stopping else tree
         assert isinstance(tree, ast.FunctionDef)
-        return limits.held(tree, self._functions[self._index].source)
+        return limits.held(tree, self._functions[self._index].source, names)
 
 
 def _wrap(fn: Any, function: Any) -> Any:

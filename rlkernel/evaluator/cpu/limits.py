@@ -140,11 +140,16 @@ def _instead(value: Any, number: float) -> Any:
     return type(value)(number)
 
 
-def held(tree: ast.FunctionDef, source: str) -> ast.FunctionDef:
-    """A kernel's tree that says what it compares with numbers that it uses for nothing else."""
+def alone(tree: ast.FunctionDef) -> set[str]:
+    """The numbers and variables that a kernel's text holds others against and uses for nothing else."""
     every = Counter(_name(node) for node in ast.walk(tree))
     compared = Counter(_name(side) for node in ast.walk(tree) for side in _sides_of(node))
-    made = _Held(source, {name for name, count in compared.items() if name is not None and count == every[name]}).visit(tree)
+    return {name for name, count in compared.items() if name is not None and count == every[name]}
+
+
+def held(tree: ast.FunctionDef, source: str, names: AbstractSet[str]) -> ast.FunctionDef:
+    """A kernel's tree that says what it holds against these numbers and variables."""
+    made = _Held(source, names).visit(tree)
     assert isinstance(made, ast.FunctionDef)
     return made
 

@@ -13,7 +13,7 @@ from triton.runtime.interpreter import TensorHandle
 
 from rlkernel.evaluator.cpu import limits
 from rlkernel.evaluator.cpu.beyond import _differs
-from rlkernel.evaluator.cpu.limits import LEFT, RIGHT, Limits, held
+from rlkernel.evaluator.cpu.limits import LEFT, RIGHT, Limits, alone, held
 from rlkernel.evaluator.cpu.loaded import mark
 
 PLACE = ("kernel", 1, LEFT | RIGHT)
@@ -69,7 +69,7 @@ def run(text: str, moved: Any, *given: Any) -> Any:
     definition = ast.parse(f"def function(a, b):\n    return {text}").body[0]
     assert isinstance(definition, ast.FunctionDef)
     names: dict[str, Any] = {**limits.words(Machine()), "min": min}
-    module = ast.Module([held(definition, "kernel")], [])
+    module = ast.Module([held(definition, "kernel", alone(definition))], [])
     exec(compile(ast.fix_missing_locations(module), "kernel", "exec"), names)
     return names["function"](*given)
 

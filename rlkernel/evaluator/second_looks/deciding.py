@@ -1,6 +1,6 @@
 """A second look at a candidate without a GPU, at longer sizes than those at which it was compared first.
 
-Four kinds of candidates get one, and no others:
+Five kinds of candidates get one, and no others:
 
 - one that is right, and has a loop, or an axis of its grid, that is longer at full shape than at the first sizes, and too short
   there to show how it goes on (`cpu.extents`). It must be right at longer sizes, too.
@@ -9,6 +9,8 @@ Four kinds of candidates get one, and no others:
 - one that is right, of a reference that divides by a number of elements (`judging.sizes.counting`), or whose text has a size of
   those at which results were compared: it must be right where sizes have other values, too, since a number of its text may be
   right by chance;
+- one that is right, and whose host code holds sizes against numbers of its own (`judging.sizes.host_limits`): it must be right
+  where these are as small as the problem is, too;
 - one that is not right, and may be made for its own sizes: its text has one of them as a number, or a number made of one, its
   forward fails and can be traced at full shape, its kernels fail while they run, their masks leave elements out and leave none
   out at full shape, or it calls other kernels there. If it is right at longer sizes, it is right; where it has a loop that is

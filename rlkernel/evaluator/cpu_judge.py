@@ -13,6 +13,7 @@ from rlkernel.evaluator import wire
 from rlkernel.evaluator.compile.binaries import Compiled, Kernels
 from rlkernel.evaluator.devices import Room
 from rlkernel.evaluator.judging.errors.kernelbench import worse
+from rlkernel.evaluator.judging.sizes.host_limits import HostLimits
 from rlkernel.evaluator.judging.sizes.own_sizes import OwnSizes
 from rlkernel.evaluator.judging.verdict import Facts, Times, census, combine
 from rlkernel.evaluator.messages.children import Extent, Priced, Ran, RunRequest, TooLarge
@@ -72,6 +73,8 @@ class Judged:
     """The loops that have too few turns at these sizes to show how they go on, and more at full shape; axes of grids likewise."""
     unfilled: bool = False
     """Whether the blocks of a kernel are not filled at these sizes that are filled at full shape, or there are none of them."""
+    work: int = 0
+    """What the interpreter had to do, see `cpu.pace`."""
 
 
 class CpuJudge:
@@ -82,7 +85,7 @@ class CpuJudge:
 
     async def judge(
         self, oracle: Child, problem: Problem, code: str, clock: Clock, most_work: float | None, at_full: AtFull,
-        own: OwnSizes | None = None, *, doubted: bool = False,
+        own: OwnSizes | HostLimits | None = None, *, doubted: bool = False,
     ) -> Judged:  # fmt: skip
         """Judge one candidate at the problem's own sizes. `at_full` is what is known of it already, and learns what is found.
         own: the numbers of its text that are smaller where the problem is. doubted: whether it is likely wrong; it is shown few
@@ -109,6 +112,7 @@ class CpuJudge:
                     small.program, small.other, full.program, specs, stages.config.profile, stages.config.precision, (), key,
                     {step: next(iter(choices)) for step, choices in kernels.facts.items()}, most_work, at_full.priced,
                     brief.written, brief.reads, rooms={step: _room(choices) for step, choices in kernels.facts.items()},
+                    hides=brief.distances,
                 )  # fmt: skip
                 ran, compared = await self._run(oracle, problem, small, request, doubted)
             except Ended as end:
@@ -124,14 +128,14 @@ class CpuJudge:
             facts = Facts(
                 program=full.program, same_work=census(small.program) == census(full.program), kernels=_by_step(kernels),
                 rows=priced.rows, live=_by_source(small.program, full.program, ran.live), unwritten=priced.unwritten,
-                unread=priced.unread,
+                unread=priced.unread, limited=ran.limited,
                 matches=compared.matches, other_mode_only=compared.other and small.other is not None, detail=compared.detail,
                 error=compared.error, close=compared.close, times=Times.modelled(brief.reference_us, modelled_us),
                 floor_us=brief.floor_us, products=brief.products, least_share=brief.least_share,
                 reference_ops=brief.reference_ops,
             )  # fmt: skip
             unfilled = ran.unfilled or bool(_without_programs(small.program) - _without_programs(full.program))
-            return Judged(combine(facts, now), facts.same_work, frozenset(ran.short), unfilled)
+            return Judged(combine(facts, now), facts.same_work, frozenset(ran.short), unfilled, ran.work)
 
         return await anyio.to_thread.run_sync(judged)  # of up to 16,384 steps
 

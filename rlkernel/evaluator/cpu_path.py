@@ -9,8 +9,9 @@ from rlkernel.evaluator.cpu_judge import AtFull, CpuJudge, Judged, TooLong
 from rlkernel.evaluator.judging.undecided import Undecided, told, undecided
 from rlkernel.evaluator.messages.oracle import Fits
 from rlkernel.evaluator.processes.fork_server import Child
+from rlkernel.evaluator.second_looks.budget import MOST_WORK
 from rlkernel.evaluator.second_looks.deciding import TIMES_SMALLER, SecondLooks
-from rlkernel.evaluator.second_looks.looking import MOST_WORK, out_of_time
+from rlkernel.evaluator.second_looks.looking import out_of_time
 from rlkernel.evaluator.stages import Clock, Ended, Stages, compared_at
 from rlkernel.types import Evaluation, Problem
 

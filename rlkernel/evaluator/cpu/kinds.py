@@ -169,6 +169,17 @@ def others(value: Any) -> Array | None:
     return found
 
 
+def known_others(value: TensorHandle) -> Array | None:
+    """The same, but that what nobody knows stays as it is."""
+    found: Array | _Later | None = vars(value).get("others")
+    if isinstance(found, _Later):
+        data = found.data()
+        if data is not None:
+            value.others = data
+        return data
+    return found
+
+
 def parts(mask: Any) -> list[Array]:
     """The masks that a mask is the conjunction of, in the other programs, as far as they are known; a few at most."""
     found = [others(part) for part in vars(mask).get("parts", ())]

@@ -22,6 +22,7 @@ from rlkernel.evaluator.cpu.arithmetic import SIMPLE, SLOW, Arithmetic
 from rlkernel.evaluator.cpu.extents import Extents
 from rlkernel.evaluator.cpu.fetching import L2
 from rlkernel.evaluator.cpu.latency import Chain, deepest
+from rlkernel.evaluator.cpu.limits import Limits
 from rlkernel.evaluator.cpu.loaded import is_loaded, mark, marks_results
 from rlkernel.evaluator.cpu.neighbours import FalseNeighbours, GoneBy, Hint
 from rlkernel.evaluator.cpu.numbers import Array, is_bits, narrow, widen
@@ -71,6 +72,7 @@ class Machine(Arithmetic):
     def __init__(self) -> None:
         super().__init__()
         self.extents = Extents()
+        self.limits = Limits()
         self.hints_on_memory: set[tuple[str, int]] = set()
         """Functions and lines of the hints about values that memory decides, as far as launches were priced."""
         self.false_neighbours: dict[Hint, FalseNeighbours] = {}

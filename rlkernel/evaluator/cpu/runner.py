@@ -8,14 +8,17 @@ from __future__ import annotations
 import math
 from collections.abc import Container
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
 
 from rlkernel.evaluator import wire
+from rlkernel.evaluator.cpu.beyond import shows
 from rlkernel.evaluator.cpu.extents import Extents
 from rlkernel.evaluator.cpu.interpreter import Idle, Interpreter, KernelFailed
 from rlkernel.evaluator.cpu.language import the_machine
+from rlkernel.evaluator.cpu.limits import Limits
 from rlkernel.evaluator.cpu.machine import OutOfBounds
 from rlkernel.evaluator.cpu.neighbours import GoneBy
 from rlkernel.evaluator.cpu.pace import Pace, TooMuchWork
@@ -170,7 +173,12 @@ def _failed(error: Exception) -> Failed:
 def _share(request: RunRequest) -> float:
     """What one forward may take of all the work: there is one in each round, and one without each kernel."""
     assert request.most_work is not None
-    return request.most_work / (max(len(request.rounds), ROUNDS) + len({launch.function for launch in request.program.launches}))
+    return request.most_work / _forwards(request)
+
+
+def _forwards(request: RunRequest) -> int:
+    """How many forwards there are in all rounds."""
+    return max(len(request.rounds), ROUNDS) + len({launch.function for launch in request.program.launches})
 
 
 def _priced(request: RunRequest, compiled: dict[int, int], body: bytes) -> Priced:
@@ -187,8 +195,8 @@ def _priced(request: RunRequest, compiled: dict[int, int], body: bytes) -> Price
 def _small_shares(request: RunRequest, compiled: dict[int, int], body: bytes) -> Shares:
     """What the candidate touches where results are compared; nothing where it cannot be followed there."""
     machine, _ = the_machine()
-    kept = machine.gone_by, machine.hints_on_memory
-    machine.gone_by, machine.hints_on_memory = GoneBy(), set()
+    kept = machine.gone_by, machine.hints_on_memory, machine.limits
+    machine.gone_by, machine.hints_on_memory, machine.limits = GoneBy(), set(), Limits()
     one = _Round(request.rounds[0], body)
     pricing = Pricing(request.program, profile_of(request.profile), request.precision)
     alike = [type(step) for step in request.program.forward] == [type(step) for step in request.full.forward]
@@ -198,7 +206,7 @@ def _small_shares(request: RunRequest, compiled: dict[int, int], body: bytes) ->
     except FAILURES:
         return Shares((0.0,) * len(one.inputs))
     finally:
-        machine.gone_by, machine.hints_on_memory = kept
+        machine.gone_by, machine.hints_on_memory, machine.limits = kept
     return pricing.shares if alike else replace(pricing.shares, made={})
 
 
@@ -215,6 +223,7 @@ def _run(request: RunRequest, body: bytes) -> bytes:
     compiled = {step_number(step): config for step, config in request.configs.items()}
     machine, _ = the_machine()
     machine.draw_from(request.key)
+    machine.limits = Limits()
     set_precision(request.precision)
     try:
         priced = request.priced or _priced(request, compiled, body)
@@ -227,6 +236,7 @@ def _run(request: RunRequest, body: bytes) -> bytes:
     rounds: list[RoundOutputs] = []
     live: dict[int, bool] = {}
     module: _Module | None = None
+    work, limited = 0, False
     for index, entry in enumerate(request.rounds, request.before):
         one = _Round(entry, body)
         interpreter.machine.begin_round(index)
@@ -252,13 +262,17 @@ def _run(request: RunRequest, body: bytes) -> bytes:
             )
         )
         if index == 0:
+            work = int(pace.work) * _forwards(request)
+            if request.priced is None and not request.hides:
+                made, most = partial(_Module, small, interpreter, configs, one), PATIENCE * pace.work + LEAST_PATIENCE
+                limited = shows(machine, made, one, (output, inputs), most)
             live = _live(small, interpreter, configs, one, [output, inputs, module.watched(one)], pace.work)
             if why := machine.gone_by.unmet():
                 raise OutOfBounds(why)
             _refuse_idle(full, priced, {small.functions[number].source for number, alive in live.items() if alive})
     found = None if request.priced is not None else priced
     short, unfilled = machine.extents.short(priced.repeated, full), machine.extents.unfilled(priced.left_out, full)
-    return codec.pack(Ran(tuple(rounds), found, live, short, unfilled), reply)
+    return codec.pack(Ran(tuple(rounds), found, live, short, unfilled, work, limited), reply)
 
 
 def _orders(request: PriceRequest) -> bytes:

@@ -11,7 +11,8 @@
 
 Before all these stands a round with other inputs where an output is one number in round 0 and 1, see `inputs/planting.py`.
 
-A round in which tf32 itself is wrong says nothing of candidates that may use it: then a milder one is drawn.
+A round in which tf32 itself is wrong says nothing of candidates that may use it: then a milder one is drawn. So it is with one in
+which the reference does not end (`references/ending.py`).
 """
 
 from __future__ import annotations
@@ -127,7 +128,7 @@ def _perturbed(reference: SeededReference, usual: Round, terms: Terms, seeds: ra
     """A round at other weights and inputs; None where that is not bearable."""
     whole = any(not output.is_floating_point() for output in usual.expected.reference)
     try:
-        with Conversions() if whole else nullcontext(Conversions()) as seen:
+        with terms.usual.bounded(), Conversions() if whole else nullcontext(Conversions()) as seen:
             drawn = Construction(reference, terms, seeds, perturbed=True).round(stress)
     except Exception:  # a reference may refuse such inputs in its own way
         return None
@@ -144,11 +145,12 @@ def _out_of_range(reference: Reference, usual: Round, terms: Terms, seeds: rando
     if balance is None:
         return None
     try:
-        made = Construction(reference, terms, seeds, balance=balance)
-        drawn = made.round(Stress.NONE)
-        exact = partial(made.exactly, drawn.inputs, drawn.forward_seed)
-        found, allowed = zip(*drawn.expected.made, strict=True)
-        wrong = halved(exact, found, allowed)
+        with terms.usual.bounded():
+            made = Construction(reference, terms, seeds, balance=balance)
+            drawn = made.round(Stress.NONE)
+            exact = partial(made.exactly, drawn.inputs, drawn.forward_seed)
+            found, allowed = zip(*drawn.expected.made, strict=True)
+            wrong = halved(exact, found, allowed)
     except Exception:  # as above
         return None
     return drawn if wrong and resolved(drawn.errors) and _bearable(drawn, usual) else None
@@ -161,7 +163,8 @@ def _with_outliers(reference: Reference, usual: Round, terms: Terms, seeds: rand
     ):
         return None
     try:
-        drawn = Construction(WithOutliers(reference), terms, seeds).round(Stress.NONE)
+        with terms.usual.bounded():
+            drawn = Construction(WithOutliers(reference), terms, seeds).round(Stress.NONE)
     except Exception:  # as above
         return None
     if not (_bearable(drawn, usual) and _as_tight(drawn, usual)):
@@ -171,8 +174,11 @@ def _with_outliers(reference: Reference, usual: Round, terms: Terms, seeds: rand
 
 def _twice(reference: Reference, terms: Terms, seeds: random.Random) -> tuple[Round, Round]:
     """Two rounds of one module, as the problem is written."""
-    made = Construction(reference, terms, seeds)
-    return made.round(Stress.NONE), made.round(Stress.NONE)
+    with terms.usual.measured():
+        made = Construction(reference, terms, seeds)
+    one = made.round(Stress.NONE)
+    with terms.usual.measured():  # the first call in a process loads much of torch
+        return one, made.round(Stress.NONE)
 
 
 def _planted(reference: Reference, usual: tuple[Round, Round], terms: Terms, seeds: random.Random) -> Round | None:
@@ -183,7 +189,8 @@ def _planted(reference: Reference, usual: tuple[Round, Round], terms: Terms, see
     if not (still := idle(given, again)) or planted(inputs, 0) is inputs:
         return None
     try:
-        drawn = Construction(reference, terms, seeds, planting=NumbersOfArguments()).round(Stress.NONE)
+        with terms.usual.bounded():
+            drawn = Construction(reference, terms, seeds, planting=NumbersOfArguments()).round(Stress.NONE)
     except Exception:  # a reference may refuse such inputs in its own way
         return None
     return drawn if _bearable(drawn, usual[0]) and tells(still, given, only_values(drawn.expected.reference)) else None
@@ -192,7 +199,8 @@ def _planted(reference: Reference, usual: tuple[Round, Round], terms: Terms, see
 def _shown(reference: Reference, usual: Round, terms: Terms, seeds: random.Random, plant: Planting) -> Round | None:
     """A round with numbers among its inputs that an operator is for; None where that is not bearable."""
     try:
-        drawn = Construction(reference, terms, seeds, planting=plant).round(Stress.NONE)
+        with terms.usual.bounded():
+            drawn = Construction(reference, terms, seeds, planting=plant).round(Stress.NONE)
     except Exception:  # as above
         return None
     return drawn if _bearable(drawn, usual) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -14,6 +15,7 @@ from rlkernel.evaluator.judging.inputs.little import resized_of
 from rlkernel.evaluator.judging.inputs.planting import Planting
 from rlkernel.evaluator.judging.inputs.unshown import may_hide as may_hide_effects
 from rlkernel.evaluator.judging.inputs.unshown import plants_of
+from rlkernel.evaluator.judging.references.ending import FEWEST_AT_OTHER_SIZES, Endless, Usual
 from rlkernel.evaluator.judging.references.reference_calls import tensors_of
 from rlkernel.evaluator.judging.references.traced_reference import Costs, TracedReference
 from rlkernel.evaluator.judging.sizes.counterparts import Shape, counterparts
@@ -96,9 +98,23 @@ def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision
 
 def _plants(small: Reference, source: str, traced: TracedReference) -> tuple[Planting, ...]:
     """What shows effects that no draw does: of operators, of equal numbers, and of inputs that hardly matter."""
-    found: tuple[Planting, ...] = plants_of(small, source) if may_hide_effects(traced.program, source) else ()
-    repeats = repeats_of(small) if may_repeat(traced.program) else ()
-    return (*found, *repeats, *(resized_of(small) if traced.given <= MOST_LOOKED_AT else ()))
+    found: list[Planting] = []
+    if may_hide_effects(traced.program, source):
+        found += _if_it_ends(lambda: plants_of(small, source))
+    if may_repeat(traced.program):
+        found += _if_it_ends(lambda: repeats_of(small))
+    if traced.given <= MOST_LOOKED_AT:
+        found += _if_it_ends(lambda: resized_of(small))
+    return tuple(found)
+
+
+def _if_it_ends(look: Callable[[], Sequence[Planting]]) -> Sequence[Planting]:
+    """What was found; nothing where the reference does not end with inputs that nobody draws."""
+    try:
+        with Usual(FEWEST_AT_OTHER_SIZES).bounded():
+            return look()
+    except Endless:
+        return ()
 
 
 def _alike(full: list[Shape], small: list[Shape]) -> list[tuple[Shape, Shape]]:
@@ -128,7 +144,8 @@ def _matters(
         return ALL
     if not makes_zeros(programs[0]) and not may_hide(tensors_of(small.inputs(0)), tensors_of(small.inputs(1))):
         return ALL
-    found = full_share(Studied(name, without_small(source), profile, source))
+    with Usual(FEWEST_AT_OTHER_SIZES).bounded():
+        found = full_share(Studied(name, without_small(source), profile, source))
     return found if found is not None and found.steps else ALL
 
 

@@ -25,6 +25,10 @@ class Undecided(StrEnum):
         "the sizes that it may be made for could not be judged; judge it on a GPU, give larger sizes as SMALL in the problem "
         "file, or write sizes as arguments (x.shape)"
     )
+    WORK = (
+        "further looks at other sizes would take too much work together; judge it on a GPU, or give sizes as SMALL in the "
+        "problem file"
+    )
     TIME = "nothing could be judged in time; judge it on a GPU, or give smaller sizes as SMALL in the problem file"
 
 

@@ -17,6 +17,10 @@ from rlkernel.types import Closeness, Evaluation, LaunchFact, OpFact, Seconds, S
 
 MAX_DETAIL = 400
 WITHOUT_GPU = "without a GPU, an algorithm that needs less cannot be told from work left out at full shape"
+LIMITED = (
+    "a fixed number decides at full shape alone, and changes the result where it is made as small as the problem is; "
+    "write sizes as arguments, or judge it on a GPU"
+)
 ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+")
 """Where an object is, as Python prints it."""
 
@@ -99,6 +103,9 @@ class Facts:
     """At full shape the launches leave out a part of an output that only they write."""
     unread: Unread = Unread.NOTHING
     """What is never read in part at full shape, and is needed to the last element."""
+    limited: bool = False
+    """Fixed numbers decide what kernels do at full shape alone, and change the result once they decide at the shape that was
+    checked."""
 
 
 def launch_facts(facts: Facts, total: float) -> tuple[LaunchFact, ...]:
@@ -158,6 +165,8 @@ def _status(facts: Facts, launches: tuple[LaunchFact, ...]) -> tuple[Status, str
         return Status.IMPLAUSIBLE, "at full shape the kernels write only a part of the output"
     if facts.unread:
         return Status.IMPLAUSIBLE, f"at full shape a part of {facts.unread} is never read; {WITHOUT_GPU}"
+    if facts.limited:
+        return Status.IMPLAUSIBLE, LIMITED
     if facts.times is not None and facts.times.candidate_us < facts.floor_us:
         return Status.IMPLAUSIBLE, f"{facts.times.candidate_us:.1f} us is less than {_least(facts.times.timing, facts.floor_us)}"
     if (done := sum(row.operations for row in facts.rows)) < facts.least_share * facts.products:

@@ -182,6 +182,8 @@ class RunRequest:
     """How many rounds came before in other requests; the first of all is also run without each kernel."""
     rooms: dict[str, Room] = field(default_factory=dict)
     """Launch at full size, as in `configs` -> what its binary takes of a processor."""
+    hides: bool = False
+    """Whether the reference tells places apart at full size alone, so that a candidate may, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,3 +240,7 @@ class Ran:
     """What has too few turns, or programs, in all rounds of the request to show how it goes on, and more at full size."""
     unfilled: bool = False
     """Whether the blocks of a kernel are not filled in these rounds that are filled at full size."""
+    work: Annotated[int, Between(0, 1 << 53)] = 0
+    """What all rounds take, by the first of all, see `cpu.pace`; 0 where that was in another request."""
+    limited: bool = False
+    """Whether fixed numbers decide at full size alone, and the first round gives something else where they decide here, too."""

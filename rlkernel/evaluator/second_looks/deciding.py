@@ -1,6 +1,6 @@
 """A second look at a candidate without a GPU, at longer sizes than those at which it was compared first.
 
-Four kinds of candidates get one, and no others:
+Five kinds of candidates get one, and no others:
 
 - one that is right, and has a loop, or an axis of its grid, that is longer at full shape than at the first sizes, and too short
   there to show how it goes on (`cpu.extents`). It must be right at longer sizes, too.
@@ -9,6 +9,8 @@ Four kinds of candidates get one, and no others:
 - one that is right, of a reference that divides by a number of elements (`judging.sizes.counting`), or whose text has a size of
   those at which results were compared: it must be right where sizes have other values, too, since a number of its text may be
   right by chance;
+- one that is right, and whose host code holds sizes against numbers of its own (`judging.sizes.host_limits`): it must be right
+  where these are as small as the problem is, too;
 - one that is not right, and may be made for its own sizes: its text has one of them as a number, or a number made of one, its
   forward fails and can be traced at full shape, its kernels fail while they run, their masks leave elements out and leave none
   out at full shape, or it calls other kernels there. If it is right at longer sizes, it is right; where it has a loop that is
@@ -34,8 +36,11 @@ import anyio
 import anyio.to_thread
 
 from rlkernel.evaluator.cpu_judge import AtFull, CpuJudge, Judged
+from rlkernel.evaluator.judging.sizes.counterparts import Counterparts
+from rlkernel.evaluator.judging.sizes.host_limits import limited
 from rlkernel.evaluator.judging.sizes.own_sizes import OwnSizes, named
 from rlkernel.evaluator.judging.undecided import Undecided, told
+from rlkernel.evaluator.judging.verdict import LIMITED
 from rlkernel.evaluator.processes.fork_server import Child
 from rlkernel.evaluator.second_looks.confirming import confirm, show
 from rlkernel.evaluator.second_looks.excusing import excuse
@@ -64,6 +69,11 @@ class SecondLooks:
         look could tell more. `whole`: the problem as its file is, of which there may be sizes that are smaller still. Raises
         EvaluatorFailed."""
         one = Candidate(oracle, problem, code, clock, at_full, whole)
+        says = await self._says(one, found)
+        return Undecided.WORK if one.budget.denied and not isinstance(says, Evaluation) else says
+
+    async def _says(self, one: Candidate, found: Judged | Ended) -> Evaluation | Undecided | None:
+        """The same, whatever is left for looks."""
         if isinstance(found, Judged) and found.evaluation.correct:
             return await self._beyond(one, found)
         if isinstance(found, Ended) and found.status in (Status.RUNTIME_ERROR, Status.CRASH) and not found.ran:
@@ -77,31 +87,42 @@ class SecondLooks:
             return None
         if isinstance(found, Judged) and found.evaluation.matches and found.same_work:
             return None
-        own = await self._own(one)
+        own, code = await self._own(one), one.code
         if right := await self._first_right(own):
             return right
         if own and not (isinstance(found, Judged) and found.evaluation.matches and await self._guessed(own[0])):
             one = own[0]
         if isinstance(found, Ended) or found.evaluation.matches:
             return await excuse(self._looks, one, found)
-        repeated = await anyio.to_thread.run_sync(repeated_sizes, problem, code)  # it parses the whole text
+        repeated = await anyio.to_thread.run_sync(repeated_sizes, one.problem, code)  # it parses the whole text
         return await excuse(self._looks, one, found, repeated) if repeated or found.unfilled else None
 
     async def _beyond(self, one: Candidate, found: Judged) -> Evaluation | Undecided | None:
         """What is wrong at other sizes with a candidate that is right at the first ones: at longer ones where something is short,
         and at other values where it may be right by chance: the reference divides by a count, or its text has a size of these."""
+        brief = await self._looks.stages.brief(one.oracle, one.problem)
+        known = dict(brief.counterparts)
+        if not brief.distances and await self._limited(one, known):
+            return replace(found.evaluation, status=Status.IMPLAUSIBLE, detail=LIMITED, sizes=small_of(one.problem.source))
+        if brief.counts or await anyio.to_thread.run_sync(has_small_sizes, one.problem, one.code, known):
+            # first, because they take little and each tells: longer ones may take all that there is for looks
+            other = await vary(self._looks, one, one.problem.source, found, excused=False)
+            if isinstance(other, Evaluation):
+                return other
         right: list[str] = []
         longer = await confirm(self._looks, one, found, right) if found.short else None
-        brief = await self._looks.stages.brief(one.oracle, one.problem)
         if brief.distances and not isinstance(longer, Evaluation):
-            longer = await show(self._looks, one, right) or longer
-        if isinstance(longer, Evaluation):
-            return longer
-        known = dict(brief.counterparts)
-        if not brief.counts and not await anyio.to_thread.run_sync(has_small_sizes, one.problem, one.code, known):
-            return longer
-        other = await vary(self._looks, one, one.problem.source, found, excused=False)
-        return other if isinstance(other, Evaluation) else longer
+            return await show(self._looks, one, right) or longer
+        return longer
+
+    async def _limited(self, one: Candidate, known: Counterparts) -> bool:
+        """Whether a candidate does the work of the full shape where the numbers that its host code holds sizes against are as
+        small as the problem is, and is wrong there."""
+        code, limits = await anyio.to_thread.run_sync(limited, one.code, known)
+        if limits is None:
+            return False
+        again = await self._looks.look(replace(one, code=code, own=limits), one.problem.source, one.at_full)
+        return isinstance(again, Judged) and again.same_work and again.evaluation.matches is False
 
     async def _traced_at_full(self, one: Candidate) -> bool:
         """Whether a candidate whose forward fails at the first sizes does not at full shape."""
@@ -130,7 +151,7 @@ class SecondLooks:
     async def _guessed(self, one: Candidate) -> bool:
         """Whether what is smaller in a candidate's text at the first sizes are parts of sizes alone."""
         brief = await self._looks.stages.brief(one.oracle, one.problem)
-        return one.own is not None and one.own.guessed(dict(brief.counterparts))
+        return isinstance(one.own, OwnSizes) and one.own.guessed(dict(brief.counterparts))
 
     async def _first_right(self, ways: Iterable[Candidate]) -> Evaluation | None:
         """What the first of several ways to look at a candidate at the first sizes says, at which it is right."""

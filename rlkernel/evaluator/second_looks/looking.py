@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from rlkernel.errors import BrokenReference
 from rlkernel.evaluator.cpu_judge import AtFull, CpuJudge, Judged, TooLong
+from rlkernel.evaluator.judging.sizes.host_limits import HostLimits
 from rlkernel.evaluator.judging.sizes.own_sizes import OwnSizes
 from rlkernel.evaluator.judging.sizes.resizing import Sizes, shortest, with_small
 from rlkernel.evaluator.judging.undecided import Undecided
 from rlkernel.evaluator.messages.children import Extent
 from rlkernel.evaluator.messages.oracle import Longer
 from rlkernel.evaluator.processes.fork_server import Child
+from rlkernel.evaluator.second_looks.budget import MOST_WORK, Budget
 from rlkernel.evaluator.stages import Clock, Ended, Stages
 from rlkernel.reference_text import prompt_source
 from rlkernel.types import Problem, Status
 
-MOST_WORK = 300_000.0
-"""The work of all rounds of a candidate, see `cpu.pace`, above which sizes are made smaller: about 10 s of a core."""
 ENOUGH = 4
 """Turns that show how a loop goes on."""
 
@@ -35,8 +35,10 @@ class Candidate:
     at_full: AtFull
     whole: Problem | None = None
     """The problem as its file is."""
-    own: OwnSizes | None = None
+    own: OwnSizes | HostLimits | None = None
     """The numbers of its text that are smaller where the problem is."""
+    budget: Budget = field(default_factory=Budget)
+    """What is left for looks at it."""
 
 
 class Looks:
@@ -59,15 +61,18 @@ class Looks:
                 yield look
 
     async def look(self, one: Candidate, source: str, at_full: AtFull, *, doubted: bool = False) -> Judged | Ended | None:
-        """What a candidate does at other sizes; Ended where its kernels fail while they run; None where that says nothing.
-        doubted: whether it is likely wrong, see `CpuJudge.judge`."""
-        try:
-            problem = replace(one.problem, source=source)
-            return await self._judge.judge(one.oracle, problem, one.code, one.clock, MOST_WORK, at_full, one.own, doubted=doubted)
-        except Ended as end:
-            return end if kernels_failed(end) else None
-        except (TooLong, BrokenReference):
+        """What a candidate does at other sizes; Ended where its kernels fail while they run; None where that says nothing, or
+        nothing is left for it. doubted: whether it is likely wrong, see `CpuJudge.judge`."""
+        if not one.budget.allows():
             return None
+        problem, judge = replace(one.problem, source=source), self._judge.judge
+        found: Judged | Ended | TooLong | BrokenReference
+        try:
+            found = await judge(one.oracle, problem, one.code, one.clock, MOST_WORK, at_full, one.own, doubted=doubted)
+        except (Ended, TooLong, BrokenReference) as end:
+            found = end
+        one.budget.spend(found)
+        return found if isinstance(found, Judged) or (isinstance(found, Ended) and kernels_failed(found)) else None
 
     async def right_where_shorter(self, one: Candidate, sizes: Sizes, right: Sizes) -> bool:
         """Whether a candidate that is right at some sizes is so at the shorter of these and of others, so that what is wrong

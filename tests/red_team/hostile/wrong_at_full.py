@@ -1,4 +1,4 @@
-# level1/gelu incorrect cpu=correct catalogue=58: a constant makes it a plain ReLU at the full shape, at equal traffic; the GPU path checks there
+# level1/gelu incorrect cpu=implausible catalogue=58: a constant makes it a plain ReLU at the full shape, at equal traffic
 import torch
 import torch.nn as nn
 import triton

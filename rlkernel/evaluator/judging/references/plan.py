@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from rlkernel.evaluator.judging.references.blame import ignored
+from rlkernel.evaluator.judging.references.ending import Usual
 from rlkernel.evaluator.judging.references.reference_calls import call, constants, mapped, perturb
 from rlkernel.evaluator.program.replaced import hold
 from rlkernel.types import Precision
@@ -49,6 +50,8 @@ class Terms:
     before: Before = AT_ONCE
     replaced: tuple[str, ...] = ()
     """Attributes that forward replaces for its next call, see `program.replaced`."""
+    usual: Usual = field(default_factory=Usual, compare=False)
+    """The time of the rounds that are as the problem is written, and what others may take."""
 
 
 @dataclass(frozen=True, slots=True)

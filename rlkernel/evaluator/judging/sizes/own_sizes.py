@@ -94,7 +94,7 @@ def named(code: str, known: Counterparts, kept: Iterable[str] = ()) -> tuple[str
     """
     try:
         tree = ast.parse(code)
-        start = _start(tree)
+        start = beginning(tree)
         spans = [] if start is None else [*_spans(tree, known, frozenset(kept))]
         if start is None or not spans or PREFIX in code:
             return code, {}
@@ -114,7 +114,7 @@ def _definition(name: str, value: float) -> str:
     return f"{name}: 'constexpr' = {value!r}" if name.endswith("K") else f"{name} = {value!r}"
 
 
-def _start(tree: ast.Module) -> ast.stmt | None:
+def beginning(tree: ast.Module) -> ast.stmt | None:
     """The first simple statement behind which names may be defined; None where a text begins otherwise, or with one that may hold
     numbers itself."""
     future = [one for one in tree.body if isinstance(one, ast.ImportFrom) and one.module == "__future__"]

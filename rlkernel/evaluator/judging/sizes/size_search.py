@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
 from rlkernel.errors import BrokenReference, first_line
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.costs.needs import Need, TooLarge, need
+from rlkernel.evaluator.judging.references.ending import FEWEST_AT_OTHER_SIZES, Usual
 from rlkernel.evaluator.judging.references.reference_calls import call
 from rlkernel.evaluator.judging.sizes.resizing import (
     Sizes,
@@ -64,6 +66,7 @@ class Search:
     """The sizes that needed least, of those under which the reference ran."""
     reason: str = ""
     _tried: list[Sizes] = field(default_factory=list)
+    _usual: Usual = field(default_factory=lambda: Usual(FEWEST_AT_OTHER_SIZES))
 
     @property
     def why(self) -> str:
@@ -107,7 +110,8 @@ class Search:
         name = self.problem.name
         try:
             source = resize(self.problem.source, sizes, name=name) if sizes else self.problem.source
-            found = need(source, name, self.profile, self.most)
+            with self._bounded(sizes):
+                found = need(source, name, self.profile, self.most)
         except BrokenReference as error:
             self._say(str(error), sizes)
             return None
@@ -127,6 +131,10 @@ class Search:
             self.least = (sizes, found)
         return found
 
+    def _bounded(self, sizes: Sizes) -> AbstractContextManager[None]:
+        """Bound the time of the reference at other sizes than its own, at which it may never end."""
+        return self._usual.bounded() if sizes else self._usual.measured()
+
     def _broadcasts(self, sizes: Sizes) -> bool:
         """Whether the reference runs only because axes of 1 are broadcast: with 2 in their place it does not. Example: a matrix
         of 512 columns, beside 4 numbers that are repeated 128 times each."""
@@ -135,7 +143,8 @@ class Search:
             return False
         name = self.problem.name
         try:
-            need(resize(self.problem.source, larger, name=name), name, self.profile, self.most)
+            with self._bounded(larger):
+                need(resize(self.problem.source, larger, name=name), name, self.profile, self.most)
         except TooLarge:
             return False
         except Exception:  # the file's own code, which refuses these sizes
@@ -154,8 +163,9 @@ class Search:
             return False
         name = self.problem.name
         try:
-            reference = load_reference(resize(self.problem.source, sizes, name=name), small=False, name=name)
-            call(reference.model(0), reference.inputs(0), 0)
+            with self._bounded(sizes):
+                reference = load_reference(resize(self.problem.source, sizes, name=name), small=False, name=name)
+                call(reference.model(0), reference.inputs(0), 0)
         except Exception as error:  # the file's own code, which may refuse a size
             self.reason = f"{name}: forward raises {type(error).__name__} at smaller sizes: {first_line(error)[:160]}"
             return False

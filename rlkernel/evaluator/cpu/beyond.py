@@ -1,0 +1,63 @@
+"""Whether it shows in a forward's results what kernels do beyond their fixed numbers, see `limits`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+import torch
+
+from rlkernel.evaluator.cpu.interpreter import KernelFailed
+from rlkernel.evaluator.cpu.limits import Limits
+from rlkernel.evaluator.cpu.machine import Machine, OutOfBounds
+from rlkernel.evaluator.cpu.pace import Pace, TooMuchWork
+from rlkernel.evaluator.program.codes import valued
+from rlkernel.evaluator.program.replay import StepFailed
+from rlkernel.evaluator.program.tensors import flatten
+
+Round = TypeVar("Round", contravariant=True)
+ALIKE = 0.02
+"""How far two ways to compute the same may be from each other, relative: another order of a sum, tf32, half precision."""
+
+
+class Module(Protocol[Round]):
+    """A candidate that was constructed."""
+
+    def call(self, one: Round) -> Any: ...
+
+
+def shows(machine: Machine, made: Callable[[], Module[Round]], one: Round, left: Any, most_work: float) -> bool:
+    """Whether the first call of a module, which has `left` this in a round, leaves something else where the fixed numbers that
+    decide at full shape alone decide here, too. One that fails then says nothing. Ends what is noted of comparisons."""
+    moved = machine.limits.hidden()
+    try:
+        if not moved:
+            return False
+        machine.limits.moved, machine.pace = moved, Pace(most_work)
+        return _differ(_tensors(left), _tensors(made().call(one)))
+    except (KernelFailed, OutOfBounds, StepFailed, TooMuchWork):
+        return False
+    finally:
+        machine.limits, machine.pace = Limits(), None
+
+
+def _tensors(value: Any) -> list[torch.Tensor]:
+    found: list[torch.Tensor] = []
+    flatten(value, found)
+    return [valued(t.detach().resolve_conj().resolve_neg()) for t in found]
+
+
+def _differ(one: list[torch.Tensor], other: list[torch.Tensor]) -> bool:
+    return len(one) != len(other) or any(map(_differs, one, other))
+
+
+def _differs(one: torch.Tensor, other: torch.Tensor) -> bool:
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return True
+    if one.is_complex():
+        one, other = torch.view_as_real(one), torch.view_as_real(other)
+    finite = torch.isfinite(one)
+    if not torch.equal(finite, torch.isfinite(other)):
+        return True
+    before, after = one[finite].double(), other[finite].double()
+    return bool(torch.linalg.vector_norm(before - after) > ALIKE * torch.linalg.vector_norm(before))

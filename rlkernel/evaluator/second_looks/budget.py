@@ -1,0 +1,44 @@
+"""How much all second looks at one candidate take together, bounded by work that is counted (`cpu.pace`), so that no verdict
+depends on what else the machine does."""
+
+from __future__ import annotations
+
+from rlkernel.evaluator.cpu_judge import Judged, TooLong
+from rlkernel.evaluator.stages import Ended
+from rlkernel.types import Status
+
+MOST_WORK = 300_000.0
+"""The work of all rounds of a candidate, see `cpu.pace`, above which sizes are made smaller: about 10 s of a core."""
+OF_ALL_LOOKS = 6 * MOST_WORK
+"""The work of all second looks at one candidate, after which there are no more: about 60 s of a core."""
+OF_ANY_LOOK = MOST_WORK / 30
+"""What each look takes at least: its rounds are drawn, its forward is traced and its outputs are compared."""
+OF_ONE_FORWARD = MOST_WORK / 6
+"""The most that a look's first forward takes, in or after which kernels fail or are given up."""
+OF_A_TIMEOUT = 2 * MOST_WORK
+"""Processor time, in work."""
+
+
+class Budget:
+    """What is left for second looks at one candidate."""
+
+    def __init__(self, most: float = OF_ALL_LOOKS) -> None:
+        self._left = most
+        self.denied = False
+        """Whether a look was not made, because nothing was left for it."""
+
+    def allows(self) -> bool:
+        """Whether there may be one more look; if not, one is denied."""
+        self.denied |= self._left <= 0
+        return self._left > 0
+
+    def spend(self, found: Judged | Exception) -> None:
+        """A look has found this."""
+        work: float = 0.0
+        if isinstance(found, Judged):
+            work = found.work
+        elif isinstance(found, TooLong):
+            work = OF_ONE_FORWARD
+        elif isinstance(found, Ended) and found.ran:
+            work = OF_A_TIMEOUT if found.status is Status.TIMEOUT else OF_ONE_FORWARD
+        self._left -= OF_ANY_LOOK + work

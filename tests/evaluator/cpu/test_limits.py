@@ -1,0 +1,101 @@
+"""Fixed numbers of kernels that decide at full shape alone."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import triton.language as tl
+from triton.runtime.interpreter import TensorHandle
+
+from rlkernel.evaluator.cpu import limits
+from rlkernel.evaluator.cpu.beyond import _differs
+from rlkernel.evaluator.cpu.limits import LEFT, RIGHT, Limits, alone, held
+from rlkernel.evaluator.cpu.loaded import mark
+
+PLACE = ("kernel", 1, LEFT | RIGHT)
+
+
+def block(*values: float) -> Any:
+    data = np.array(values, dtype=np.int32)
+    return tl.tensor(TensorHandle(data, tl.int32), tl.block_type(tl.int32, [len(values)]))
+
+
+def hidden(full: list[tuple[Any, Any]], small: list[tuple[Any, Any]]) -> Any:
+    """What stands for the number of a comparison that was given these sides."""
+    found = Limits()
+    for dry, pairs in ((True, full), (False, small)):
+        for left, right in pairs:
+            found.note(PLACE, left, right, dry=dry)
+    return found.hidden().get(PLACE)
+
+
+def test_a_number_that_decides_at_full_shape_alone_is_as_much_smaller_as_what_is_held_against_it() -> None:
+    assert hidden([(block(0, 4095), 1000), (block(4096, 8191), 1000)], [(block(0, 511), 1000)]) == (False, 62)
+    assert hidden([(3, block(0, 7))], [(3, block(0, 1))]) == (True, 0)
+    assert hidden([(8192, 1000)], [(512, 1000)]) == (False, 62), "a size alone"
+    assert hidden([(block(0, 4095), tl.constexpr(1000))], [(block(0, 511), tl.constexpr(1000))]) == (False, 124)
+
+
+@pytest.mark.parametrize(
+    ("full", "small", "why"),
+    [
+        ([(block(0, 4095), 1000)], [(block(0, 2047), 1000)], "it decides at the smaller size, too"),
+        ([(block(0, 4095), 4096)], [(block(0, 511), 512)], "it is a size, and another one there"),
+        ([(block(0, 4095), 5000)], [(block(0, 511), 5000)], "it never decides"),
+        ([(mark(block(0, 4095)), 1000)], [(block(0, 511), 1000)], "memory decides at full shape"),
+        ([(block(0, 4095), 1000), (mark(block(1)), 1000)], [(block(0, 511), 1000)], "so it does in another turn"),
+        ([(block(0, 4095), 0)], [(block(0, 511), 0)], "zero is as large at any size"),
+        ([(block(0, 4095), 1000)], [], "it is compared at full shape alone"),
+        ([], [(block(0, 511), 1000)], "it is compared at the smaller size alone"),
+        ([("name", 1000)], [("name", 1000)], "it is no number"),
+    ],
+)
+def test_other_numbers_stay(full: list[tuple[Any, Any]], small: list[tuple[Any, Any]], why: str) -> None:
+    assert hidden(full, small) is None, why
+
+
+def run(text: str, moved: Any, *given: Any) -> Any:
+    """What a function of `a` and `b` gives where some of the numbers that it compares are others."""
+
+    class Machine:
+        dry = False
+        limits = Limits()
+
+    Machine.limits.moved = moved
+    definition = ast.parse(f"def function(a, b):\n    return {text}").body[0]
+    assert isinstance(definition, ast.FunctionDef)
+    names: dict[str, Any] = {**limits.words(Machine()), "min": min}
+    module = ast.Module([held(definition, "kernel", alone(definition))], [])
+    exec(compile(ast.fix_missing_locations(module), "kernel", "exec"), names)
+    return names["function"](*given)
+
+
+def test_each_comparison_and_minimum_of_a_kernel_has_its_own_number() -> None:
+    text = "a < 8, min(a, 8), a >= 9 if a != b else a == b"
+    assert run(text, {}, 5, 6) == (True, 5, False)
+    assert run(text, {("kernel", 1, RIGHT): (False, 4)}, 5, 6) == (False, 5, False)
+    assert run(text, {("kernel", 2, RIGHT): (False, 4)}, 5, 6) == (True, 4, False)
+    moved = {("kernel", 3, RIGHT): (False, 4), ("other", 1, RIGHT): (False, 4)}
+    assert run(text, moved, 5, 6) == (True, 5, True)
+    assert run("b > a", {("kernel", 1, LEFT | RIGHT): (True, 4)}, 5, 6) is False
+
+
+def test_a_number_that_is_computed_with_besides_is_left_alone() -> None:
+    """Half of it would be another one than the other half."""
+    assert run("(min(a, 4), b * 4)", {("kernel", 1, LEFT | RIGHT): (False, 2), ("kernel", 1, LEFT): (True, 2)}, 5, 6) == (2, 24)
+    assert run("(min(a, 4), b * 4)", {("kernel", 1, RIGHT): (False, 2)}, 5, 6) == (4, 24)
+    assert run("(min(a, b), b * 8)", {("kernel", 1, RIGHT): (False, 2)}, 5, 6) == (5, 48)
+
+
+def test_results_differ_where_more_than_roundings_do() -> None:
+    one = torch.ones(100)
+    assert not _differs(one, one * 1.01)
+    assert _differs(one, one * 1.1)
+    assert _differs(one, one.half()) and _differs(one, one[:99])
+    assert _differs(one, torch.where(torch.arange(100) == 3, torch.inf, one))
+    gone = torch.where(torch.arange(100) == 3, torch.nan, one)
+    assert not _differs(gone, gone.clone())

@@ -1,0 +1,52 @@
+"""Numbers that host code holds sizes against."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlkernel.evaluator.judging.sizes.host_limits import HostLimits, limited
+
+KNOWN = {4096: (16,), 8192: (64,), 4096 * 8192: (16 * 64,)}
+
+
+def numbers(text: str) -> list[float]:
+    _, found = limited(f"import torch\n{text}\n", KNOWN)
+    return [] if found is None else list(found.numbers.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("turns = 30 if x.numel() < 1000000 else 1", [1000000]),
+        ("if x.numel() > 10**6: y()", [1000000]),
+        ("y = x.numel() >= 1e6", [1e6]),
+        ("LIMIT = 70000\ny = n > LIMIT", [70000]),
+        ("y = min(n, 70000)", [70000]),
+        ("y = min(n, 1024)", []),  # a block
+        ("y = n > 1024", [1024]),
+        ("y = n > 4096", []),  # a size
+        ("y = n > 8", []),
+        ("y = n == 70000", []),
+        ("assert n < 70000", []),
+        ("num_warps = 8 if n > 70000 else 4", []),
+        ("k[grid](x, num_warps=8 if n > 70000 else 4)", []),
+        ("if n > 70000:\n    num_warps = 8\nelse:\n    num_warps = 4", []),
+        ("if n > 70000:\n    num_warps = 8\n    turns = 1", [70000]),
+        ("@triton.jit\ndef k(n):\n    return n < 70000", []),
+        ("y = f'{n < 70000}'", []),
+        ("y = n < 10**400", []),
+        ("k[(min(132, tiles),)](x, NUM_SMS=132)", []),
+        ("SMS = 132\nk[(min(SMS, tiles),)](x, NUM_SMS=SMS)", [132]),
+        ("y = n > 70000 or m > 70000", [70000]),
+        ("y = (", []),
+    ],
+)
+def test_which_numbers_are_held_against_sizes(text: str, found: list[float]) -> None:
+    assert numbers(text) == found
+
+
+def test_each_is_as_much_smaller_as_the_largest_tensor_is() -> None:
+    """No size is smaller by more, so that what lies above the number at full shape lies above it there."""
+    found = HostLimits({"A": 1000000, "B": 1e6, "C": 40}).at(KNOWN)
+    assert found == {"A": [1000000, 30], "B": [1e6, 30.0], "C": [40, 1]}
+    assert type(found["B"][1]) is float

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from rlkernel.evaluator.compile.binaries import Compiled
 from rlkernel.evaluator.devices import Room
 from rlkernel.evaluator.messages.codec import Between
-from rlkernel.evaluator.messages.judgement import NOTHING, Reads, Unread
+from rlkernel.evaluator.messages.judgement import NOTHING, KnownInput, Reads, Unread
 from rlkernel.evaluator.program.compiled_ahead import KernelFacts
 from rlkernel.evaluator.program.schema import MAX_KERNELS, MAX_STEPS, Program
 from rlkernel.evaluator.program.variant import Kept, Specs, Traced, Variant
@@ -148,6 +148,8 @@ class Priced:
     at which results are compared."""
     left_out: tuple[Kernel, ...] = ()
     """The kernels whose masks leave elements out."""
+    told: bool = False
+    """Whether a loop ends where a whole number of the inputs says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +184,8 @@ class RunRequest:
     """How many rounds came before in other requests; the first of all is also run without each kernel."""
     rooms: dict[str, Room] = field(default_factory=dict)
     """Launch at full size, as in `configs` -> what its binary takes of a processor."""
+    known: tuple[KnownInput, ...] = ()
+    """The whole numbers that forward is given at full size, as far as they are known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +203,8 @@ class PriceRequest:
     """What `devices.profile_of` reads."""
     key: str
     """What the programs that are followed are drawn from."""
+    known: tuple[KnownInput, ...] = ()
+    """The whole numbers that forward is given at full size, as far as they are known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,7 +87,13 @@ def shorter_source(problem: Problem, sizes: Sizes, right: Sizes) -> str | None:
 
 def halvings_of(short: Iterable[Extent]) -> int:
     """How often sizes may be halved at which what is short should be long enough."""
-    return max(0, min(extent.count.bit_length() - max(ENOUGH, extent.enough).bit_length() for extent in short))
+    return max(0, min(map(_halvings, short)))
+
+
+def _halvings(extent: Extent) -> int:
+    if extent.enough > max(ENOUGH, extent.count // 2):
+        return 0
+    return extent.count.bit_length() - max(ENOUGH, extent.enough).bit_length()
 
 
 def kernels_failed(end: Ended) -> bool:

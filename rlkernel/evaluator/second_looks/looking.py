@@ -59,13 +59,13 @@ class Looks:
                 yield look
 
     async def look(self, one: Candidate, source: str, at_full: AtFull, *, doubted: bool = False) -> Judged | Ended | None:
-        """What a candidate does at other sizes; Ended where its kernels fail while they run; None where that says nothing.
-        doubted: whether it is likely wrong, see `CpuJudge.judge`."""
+        """What a candidate does at other sizes; Ended where its kernels fail while they run, or it fails at full shape; None
+        where that says nothing. doubted: whether it is likely wrong, see `CpuJudge.judge`."""
         try:
             problem = replace(one.problem, source=source)
             return await self._judge.judge(one.oracle, problem, one.code, one.clock, MOST_WORK, at_full, one.own, doubted=doubted)
         except Ended as end:
-            return end if kernels_failed(end) else None
+            return end if kernels_failed(end) or end.at_full else None
         except (TooLong, BrokenReference):
             return None
 

@@ -1,4 +1,4 @@
-# own/lengths correct cpu=untraceable catalogue=52: a loop ends where a kernel's copy of a length says, which nobody knows without a GPU
+# own/lengths correct cpu=untraceable catalogue=57: a loop ends where a kernel's copy of a length says, which nobody knows without a GPU
 import torch
 import torch.nn as nn
 import triton

@@ -1,4 +1,4 @@
-# own/lengths correct cpu=untraceable catalogue=52: asserts its columns, which does not hide why it has no price without a GPU
+# own/lengths correct cpu=untraceable catalogue=57: asserts its columns, which does not hide why it has no price without a GPU
 import torch
 import torch.nn as nn
 import triton

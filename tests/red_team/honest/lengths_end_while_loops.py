@@ -1,4 +1,4 @@
-# own/lengths correct catalogue=52: a loop counts up to a length that is drawn
+# own/lengths correct catalogue=57: a loop counts up to a length that is drawn
 import torch
 import torch.nn as nn
 import triton

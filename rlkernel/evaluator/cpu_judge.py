@@ -17,6 +17,7 @@ from rlkernel.evaluator.judging.sizes.host_limits import HostLimits
 from rlkernel.evaluator.judging.sizes.own_sizes import OwnSizes
 from rlkernel.evaluator.judging.verdict import Facts, Times, census, combine
 from rlkernel.evaluator.messages.children import Extent, Priced, Ran, RunRequest, TooLarge
+from rlkernel.evaluator.messages.judgement import KnownInput, Told
 from rlkernel.evaluator.messages.oracle import Compare, Compared, DrawMore, DrawRounds, Malformed, Rounds
 from rlkernel.evaluator.processes.fork_server import Child
 from rlkernel.evaluator.program.compiled_ahead import KernelFacts
@@ -103,7 +104,7 @@ class CpuJudge:
             unknown = ", ".join(sorted(set(brief.unpriced)))
             raise BrokenReference(f"{problem.name}: without a GPU no time is known for {unknown}")
         key = await stages.key(problem, code, (small, full))
-        kernels = at_full.kernels or await self._compile(full.program, specs, key, clock)
+        kernels = at_full.kernels or await self._compile(full.program, specs, key, clock, brief.known)
         if not has_choice(full.program):  # else the prices decide, and what these are drawn from
             at_full.kernels = kernels
         with clock.stage("run"):
@@ -112,7 +113,7 @@ class CpuJudge:
                     small.program, small.other, full.program, specs, stages.config.profile, stages.config.precision, (), key,
                     {step: next(iter(choices)) for step, choices in kernels.facts.items()}, most_work, at_full.priced,
                     brief.written, brief.reads, rooms={step: _room(choices) for step, choices in kernels.facts.items()},
-                    hides=brief.distances,
+                    hides=brief.distances, known=brief.known,
                 )  # fmt: skip
                 ran, compared = await self._run(oracle, problem, small, request, doubted)
             except Ended as end:
@@ -125,13 +126,14 @@ class CpuJudge:
 
         def judged() -> Judged:
             modelled_us = max(sum(row.us for row in priced.rows), 1e-3)
+            told = brief.told if priced.told and brief.told is not None else Told(brief.floor_us, brief.least_share)
             facts = Facts(
                 program=full.program, same_work=census(small.program) == census(full.program), kernels=_by_step(kernels),
                 rows=priced.rows, live=_by_source(small.program, full.program, ran.live), unwritten=priced.unwritten,
                 unread=priced.unread, limited=ran.limited,
                 matches=compared.matches, other_mode_only=compared.other and small.other is not None, detail=compared.detail,
                 error=compared.error, close=compared.close, times=Times.modelled(brief.reference_us, modelled_us),
-                floor_us=brief.floor_us, products=brief.products, least_share=brief.least_share,
+                floor_us=told.floor_us, products=brief.products, least_share=told.least_share,
                 reference_ops=brief.reference_ops,
             )  # fmt: skip
             unfilled = ran.unfilled or bool(_without_programs(small.program) - _without_programs(full.program))
@@ -152,7 +154,7 @@ class CpuJudge:
         found, at_full.facts = await self.stages.trace(code, (small,), clock, at_full.facts, known[1])
         return found.traces[0], known[0]
 
-    async def _compile(self, full: Program, specs: Specs, key: str, clock: Clock) -> Kernels:
+    async def _compile(self, full: Program, specs: Specs, key: str, clock: Clock, known: tuple[KnownInput, ...]) -> Kernels:
         """One binary for each launch; of an autotuned one, the fastest configuration that compiles. No other is run or priced.
         Raises Ended."""
         if not full.launches:
@@ -160,7 +162,7 @@ class CpuJudge:
         orders: dict[int, tuple[int, ...]] = {}
         if has_choice(full):
             with clock.stage("run"):
-                orders = await self.stages.orders(full, specs, key)
+                orders = await self.stages.orders(full, specs, key, known)
         with clock.stage("compile"):
             return await self.stages.compile(full, specs, orders)
 

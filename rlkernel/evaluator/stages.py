@@ -23,6 +23,7 @@ from rlkernel.evaluator.draws import key_of
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import Binaries, CompileRequest, PriceRequest, Prices, TraceRequest, Traces
 from rlkernel.evaluator.messages.endings import Broken, Failed, Unable
+from rlkernel.evaluator.messages.judgement import KnownInput
 from rlkernel.evaluator.messages.oracle import About, Brief, Fit, Fits, Lengthen, Lengthened, Longer, Prepare, Vary
 from rlkernel.evaluator.messages.survey import Survey, SurveyRequest
 from rlkernel.evaluator.processes.fork_server import Child, ChildDied, ForkServer
@@ -280,10 +281,12 @@ class Stages:
             return KernelFacts(asked.key, *size, chosen=chosen), spent
         raise Ended(Status.CRASH, "the trace is not a Program: nothing to compile ahead")
 
-    async def orders(self, full: Program, specs: Specs, key: str) -> dict[int, tuple[int, ...]]:
+    async def orders(
+        self, full: Program, specs: Specs, key: str, known: tuple[KnownInput, ...] = ()
+    ) -> dict[int, tuple[int, ...]]:
         """The configurations of autotuned launches from the fastest to the slowest, by modelled time. `key`: what the programs
-        that are followed are drawn from. Raises Ended."""
-        question = PriceRequest(full, specs, self.config.profile, key)
+        that are followed are drawn from; `known`: the whole numbers that forward is given. Raises Ended."""
+        question = PriceRequest(full, specs, self.config.profile, key, known)
         return (await self.job("run", question, self.config.limits.run_seconds, Prices))[0].orders
 
     async def survey(self, problem: Problem) -> Survey:

@@ -2,11 +2,13 @@
 
 A loop that has one turn where results are compared, and several at full shape, was not seen to go on from one turn to the next.
 One that has two was seen to go on once: it may keep its first turn and its last. Where a kernel adds up in half precision, what
-it loses grows with each turn, so that no fewer show how its loops go on.
+it loses grows with each turn, so that no fewer show how its loops go on. Of a loop that goes as far as a number in memory
+says, most of the turns are asked for: a kernel may hold that number against another one.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from rlkernel.evaluator.messages.children import Extent
@@ -16,6 +18,8 @@ ENOUGH = 3
 """Turns that show how a loop goes on: a first, a last, and one between. Programs, where they do different things."""
 ENOUGH_ALIKE = 2
 """Programs that show how a grid goes on whose programs all do the same."""
+MOST = 0.75
+"""The share of its turns that shows how a loop goes on whose turns memory tells."""
 AXES = 3
 """The axes of a grid, whose places come before those of loops."""
 Place = tuple[str, int]
@@ -35,6 +39,8 @@ class Extents:
         """The texts of the kernels whose programs differ in what they do, and not in what they address alone."""
         self._adding_in_half: set[str] = set()
         """The texts of the kernels whose accumulators have half precision."""
+        self._told: set[Place] = set()
+        """The loops that go as far as a number in memory says."""
 
     def note(self, place: Place, count: int) -> None:
         """A loop has so many turns, or a grid so many programs along an axis."""
@@ -57,6 +63,15 @@ class Extents:
     def note_adding_in_half(self, source: str) -> None:
         """Accumulators of a kernel have half precision."""
         self._adding_in_half.add(source)
+
+    def note_told(self, place: Place) -> None:
+        """Memory tells how many turns a loop has."""
+        self._told.add(place)
+
+    @property
+    def told(self) -> bool:
+        """Whether memory tells of any loop how many turns it has."""
+        return bool(self._told)
 
     def left_out(self, program: Program) -> tuple[int, ...]:
         """The kernels whose masks leave elements out here, where `program` ran."""
@@ -91,4 +106,6 @@ class Extents:
         source, number = place
         if number >= AXES and source in self._adding_in_half:
             return count
+        if place in self._told:  # where programs have other numbers, hardly anybody has the most
+            return max(min(ENOUGH, count), math.ceil(MOST * count))
         return min(ENOUGH_ALIKE if number < AXES and source not in self._uneven else ENOUGH, count)

@@ -21,6 +21,7 @@ from triton.runtime.interpreter import TensorHandle
 
 from rlkernel.evaluator.cpu import limits, turns
 from rlkernel.evaluator.cpu.fetching import STAGES, Fetching
+from rlkernel.evaluator.cpu.known import KnownMemory
 from rlkernel.evaluator.cpu.language import KernelWords, scalar, the_machine, words
 from rlkernel.evaluator.cpu.latency import Chain
 from rlkernel.evaluator.cpu.loaded import DecidedByMemory, mark
@@ -105,6 +106,8 @@ class Interpreter:
         """What the binary of the launch takes that is priced."""
         self.idle: dict[int, int] = {}
         """Functions of which no program was found that writes, and the lines of their launches: so far, in dry launches."""
+        self.known: dict[int, bytes] = {}
+        """What lies in memory, by the identity of its storage, as far as that is known in dry launches."""
         self._shortened: set[int] = set()
         """Functions of which a launch was too much work to be followed as it is."""
         self._kernels = _CheckedKernels(program, _wrap, {**words(semantic), **limits.words(self.machine), **turns.WORDS})
@@ -183,6 +186,9 @@ class Interpreter:
         extents, addresses = _dry_extents(tensors) if dry else _real_extents(tensors)
         machine = self.machine
         machine.map(extents, dry=dry)
+        storages = list(dict.fromkeys(tensor.untyped_storage()._cdata for tensor in tensors))
+        held = {place: self.known[one] for place, one in enumerate(storages) if dry and one in self.known}
+        machine.known = KnownMemory(held)
         machine.reuse = self._reuse(config, extents) if dry else Reuse()
         machine.chain = Chain(config.options.get("num_warps", 4), self._fetching(config))
         machine.counts, machine.left_out, machine.adds_in_half, machine.elements_meet = Counts(), False, False, False
@@ -211,6 +217,9 @@ class Interpreter:
             raise OutOfBounds(f"line {line}: kernel {name}: {error}") from error
         except Exception as error:  # the kernel's failure becomes data
             raise KernelFailed(f"line {line}: kernel {name}: {_describe(error)}") from error
+        counts = sampling.counts()
+        for place in counts.stored if held else ():
+            self.known.pop(storages[place] if 0 <= place < len(storages) else -1, None)
         if sampling.uneven:
             machine.extents.note_uneven(source)
         if machine.left_out:
@@ -221,7 +230,7 @@ class Interpreter:
             machine.extents.note_adding_in_half(source)
         if sampling.idle:
             self.idle[launch.function] = launch.line
-        return sampling.counts()
+        return counts
 
 
 def _pointer(tensor: torch.Tensor, addresses: dict[int, int]) -> Any:

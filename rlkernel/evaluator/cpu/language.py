@@ -24,7 +24,7 @@ from rlkernel.evaluator.cpu.branches import Branches
 from rlkernel.evaluator.cpu.fetching import TOGETHER
 from rlkernel.evaluator.cpu.kinds import carrying, others
 from rlkernel.evaluator.cpu.latency import deepest
-from rlkernel.evaluator.cpu.loaded import DecidedByMemory, is_loaded, marks_addresses, refuse_numbers
+from rlkernel.evaluator.cpu.loaded import DecidedByMemory, is_known, is_loaded, know, mark, marks_addresses, refuse_numbers
 from rlkernel.evaluator.cpu.loops import Loops, Numbers
 from rlkernel.evaluator.cpu.machine import Machine
 from rlkernel.evaluator.cpu.semantic import Semantic
@@ -106,8 +106,13 @@ def _range(machine: Machine, first: Any, last: Any = None, step: Any = None, **h
     """`range` and `tl.range` in a kernel: their variable is a tensor, of 64 bits where a bound is."""
     bounds = [0, first, 1] if last is None else [first, last, 1 if step is None else step]
     elsewhere = [others(bound.handle) if isinstance(bound, tl.tensor) else None for bound in bounds]
-    if any(is_loaded(bound) for bound in bounds):
+    loaded = is_loaded(bounds)
+    if not is_known(bounds):
         raise DecidedByMemory
+    if loaded:  # what other programs' bounds are is not looked at
+        machine.leave_open()
+    differs = loaded and any(is_loaded(bounds[place]) or elsewhere[place] is not None for place in (0, 2))
+    elsewhere = [None, None, None] if loaded else elsewhere
     wide = any(isinstance(b, tl.tensor) and b.dtype.primitive_bitwidth == 64 for b in bounds)
     kind, dtype = (tl.int64, np.int64) if wide else (tl.int32, np.int32)
     start, stop, by = (int(_plain(bound)) for bound in bounds)
@@ -119,10 +124,11 @@ def _range(machine: Machine, first: Any, last: Any = None, step: Any = None, **h
         handle = TensorHandle(np.array([of], dtype=dtype), kind)
         if elsewhere[0] is not None or elsewhere[2] is not None:
             carrying(handle, np.asarray(starts + (of - start) // by * steps, dtype=dtype))
-        return tl.tensor(handle, kind)
+        return tl.tensor(know(mark(handle)) if differs else handle, kind)
 
     known = not any(isinstance(bound, tl.tensor) for bound in bounds)
-    return Numbers(range(start, stop, by), number, TOGETHER if known else 1, int(_plain(hints.get("num_stages")) or 1))
+    stages = int(_plain(hints.get("num_stages")) or 1)
+    return Numbers(range(start, stop, by), number, TOGETHER if known else 1, stages, told=loaded)
 
 
 def _plain(value: Any) -> Any:

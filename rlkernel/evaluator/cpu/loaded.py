@@ -25,7 +25,7 @@ class DecidedByMemory(NoCost):
         Exception.__init__(
             self,
             f"{where}a value from memory decides how much the kernel does, which has no modelled cost: "
-            "without a GPU, bound loops by arguments and shapes, such as the largest length, and mask what is beyond",
+            "without a GPU, bound loops by arguments, shapes or whole numbers among the inputs, and mask what is beyond",
         )
 
 
@@ -54,6 +54,21 @@ def is_loaded(value: Any) -> bool:
     return False
 
 
+def know(value: Any) -> Any:
+    """The same handle, which is marked, with the right value all the same: it comes from memory whose numbers are known."""
+    value.known = True
+    return value
+
+
+def is_known(value: Any) -> bool:
+    """Whether all that is marked in a handle, a tensor or a structure of these has the right value."""
+    if isinstance(value, tl.tensor):
+        return is_known(value.handle)
+    if isinstance(value, (list, tuple, tl.core.tuple)):
+        return all(is_known(item) for item in value)
+    return not is_loaded(value) or (isinstance(value, TensorHandle) and "known" in vars(value))
+
+
 def marked_copy(value: Any) -> Any:
     """A tensor, or the tensors of a tuple, marked, while other names of the same value stay as they are."""
     if isinstance(value, tuple):
@@ -79,8 +94,11 @@ def _marking(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
         before = self.accesses
         made = method(self, *args, **kwargs)
         self.chain.deepen(name, args, kwargs, made)
-        if self.accesses != before or is_loaded((*args, *kwargs.values())):
+        given = (*args, *kwargs.values())
+        if self.accesses != before:
             return mark(made)
+        if is_loaded(given):
+            return know(mark(made)) if isinstance(made, TensorHandle) and is_known(given) else mark(made)
         return self.followed(name, method, args, kwargs, made)
 
     return call

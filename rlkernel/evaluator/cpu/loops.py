@@ -26,7 +26,7 @@ from rlkernel.evaluator.cpu.between import Between
 from rlkernel.evaluator.cpu.extents import AXES, Extents, Place
 from rlkernel.evaluator.cpu.fetching import Turns
 from rlkernel.evaluator.cpu.latency import Chain, handles
-from rlkernel.evaluator.cpu.loaded import is_loaded, mark, marked_copy
+from rlkernel.evaluator.cpu.loaded import is_known, is_loaded, mark, marked_copy
 from rlkernel.evaluator.cpu.reuse import Reuse
 from rlkernel.evaluator.judging.costs.counts import Counts
 
@@ -42,6 +42,8 @@ class Pricing(Protocol):
     """What follows programs and counts."""
 
     dry: bool
+    told: bool
+    """Whether memory tells how many turns a loop has."""
     shortens: bool
     """Whether long loops are shortened."""
     counts: Counts
@@ -57,8 +59,11 @@ class Pricing(Protocol):
 class Numbers:
     """What `range` means in a kernel: the numbers as the kernel's values, made one by one."""
 
-    def __init__(self, numbers: range, made: Callable[[int], Any], together: int = 1, stages: int = 1) -> None:
-        """`together` and `stages`: see `fetching.Turns`."""
+    def __init__(
+        self, numbers: range, made: Callable[[int], Any], together: int = 1, stages: int = 1, *, told: bool = False
+    ) -> None:
+        """`together` and `stages`: see `fetching.Turns`. told: whether memory tells how many there are."""
+        self.told = told
         self.numbers = numbers
         self.together, self.stages = together, stages
         self._made = made
@@ -154,6 +159,9 @@ class For(_Loop):
         numbers = turns.numbers if isinstance(turns, Numbers) else turns
         if hasattr(numbers, "__len__"):
             machine.extents.note(place, len(numbers))
+        if isinstance(turns, Numbers) and turns.told:
+            machine.told = True
+            machine.extents.note_told(place)
 
     def __iter__(self) -> Iterator[Any]:
         rest: Iterator[Any] = iter(self._given)
@@ -198,8 +206,11 @@ class While(_Loop):
         self._seen = 0
         numbers = [_number(value) for value in (first, last, step)] if machine.dry else [None]
         turns = 0 if None in numbers else _turns(comparison, *(int(number or 0) for number in numbers))
+        if turns and is_loaded([first, last, step]):
+            machine.told = True
+            machine.extents.note_told(place)
         self._shorten(turns)
-        self._waits = Turns(max(1, turns))
+        self._waits, self._counted = Turns(max(1, turns)), turns
         if machine.dry:
             machine.chain.begin_loop(self._waits)
 
@@ -208,7 +219,7 @@ class While(_Loop):
         if self._turns:
             self._machine.extents.note(self._place, self._turns)
             return self._goes_on()
-        more = bool(test)
+        more = self._more(test)
         self._seen += more
         if self._machine.dry and more:
             self._machine.chain.next_turn(self._waits)
@@ -217,10 +228,18 @@ class While(_Loop):
         self._machine.extents.note(self._place, self._seen)
         return more
 
+    def _more(self, test: Any) -> bool:
+        """What a test says that is asked for. Of a value from memory that is known, no loop goes on but one that counts."""
+        if not (isinstance(test, tl.tensor) and is_loaded(test) and is_known(test)):
+            return bool(test)
+        if self._counted:
+            return self._seen < self._counted
+        return bool(test) if test.handle.data.item() else False  # which is refused, or ends at once
+
 
 def _number(value: Any) -> int | None:
     """A whole number that is known, or None."""
-    if isinstance(value, tl.tensor) and not is_loaded(value) and value.handle.data.size == 1 and value.dtype.is_int():
+    if isinstance(value, tl.tensor) and is_known(value) and value.handle.data.size == 1 and value.dtype.is_int():
         return int(value.handle.data.item())
     value = value.value if isinstance(value, tl.constexpr) else value
     return value if type(value) is int else None

@@ -21,9 +21,10 @@ from rlkernel.evaluator.cpu import kinds
 from rlkernel.evaluator.cpu.arithmetic import SIMPLE, SLOW, Arithmetic
 from rlkernel.evaluator.cpu.extents import Extents
 from rlkernel.evaluator.cpu.fetching import L2
+from rlkernel.evaluator.cpu.known import KnownMemory
 from rlkernel.evaluator.cpu.latency import Chain, deepest
 from rlkernel.evaluator.cpu.limits import Limits
-from rlkernel.evaluator.cpu.loaded import is_loaded, mark, marks_results
+from rlkernel.evaluator.cpu.loaded import is_known, is_loaded, know, mark, marks_results
 from rlkernel.evaluator.cpu.neighbours import FalseNeighbours, GoneBy, Hint
 from rlkernel.evaluator.cpu.numbers import Array, is_bits, narrow, widen
 from rlkernel.evaluator.cpu.pace import Pace, counts_operations
@@ -58,6 +59,8 @@ class Machine(Arithmetic):
     """Whether a mask of this launch has left elements out."""
     undecided = False
     """Whether memory decided a branch of this launch, so that what was followed may never run."""
+    told = False
+    """Whether memory tells how many turns a loop of this launch has, while launches are priced."""
     shortens = False
     """Whether long loops are shortened, while launches are priced."""
     last_turn = False
@@ -82,6 +85,7 @@ class Machine(Arithmetic):
         """Program -> its `false_neighbours`, where programs have data and may take turns."""
         self.gone_by = GoneBy()
         self.kinds = kinds.Kinds()
+        self.known = KnownMemory({})
         self.reuse = Reuse()
         self.chain = Chain()
         self._missing: dict[int, int] = {}
@@ -184,6 +188,8 @@ class Machine(Arithmetic):
                 self.reuse.touch(storage, sectors, moved)
                 reads = atomic or not write
                 self.counts.move(storage, moved, self.kinds.share_apart(ptrs, masks, storage, sectors) if reads else 0.0)
+            if write:
+                self.known.forget(storage)
             if write and not unknown:
                 self.counts.store(storage, mine.size * width, (math.prod(shape) - addresses.size) * width)
         if write and unknown and addresses.size and len(self._starts):
@@ -266,7 +272,8 @@ class Machine(Arithmetic):
         dtype = triton_interpreter._get_np_dtype(kind)
         if self.dry:
             self.accesses += 1
-            made = TensorHandle(np.zeros_like(ptrs.data, dtype=dtype), kind)
+            made = self._known(ptrs, mask, other, parts, dtype)
+            made = TensorHandle(np.zeros_like(ptrs.data, dtype=dtype), kind) if made is None else made  # a zero is false
             made.depth = self._loaded(parts, deepest([ptrs, mask]))
             self.counts.flops += self.chain.fetching.slots(ptrs.data.size)
             return made
@@ -280,6 +287,21 @@ class Machine(Arithmetic):
             strays = self.gone_by.strays(self.false_neighbours, ptrs.data, np.broadcast_to(mask.data, ptrs.data.shape), width)
             made.data = np.where(strays, self._undefined(ptrs.data.shape, dtype), made.data)
         return made
+
+    def _known(self, ptrs: Any, mask: Any, other: Any, parts: list[_Part], dtype: np.dtype[Any]) -> Any:
+        """What a load gives while launches are priced; None where nobody knows."""
+        if not self.known or len(parts) != 1 or not is_known([ptrs, mask, other]):
+            return None
+        inside = np.broadcast_to(mask.data, ptrs.data.shape).astype(bool)
+        place = parts[0][0]
+        values = self.known.load(self._order[place], ptrs.data[inside] - self._starts[place], dtype)
+        if values is None or (other is None and not inside.all()):
+            return None
+        data = np.zeros_like(ptrs.data, dtype=dtype)
+        if other is not None:
+            data[...] = np.broadcast_to(other.data, data.shape)
+        data[inside] = values
+        return know(TensorHandle(data, ptrs.get_element_ty()))
 
     def _loaded(self, parts: list[_Part], depth: float) -> float:
         """The depth of what a load gives whose addresses have this depth."""

@@ -18,8 +18,11 @@ from rlkernel.evaluator.judging.costs.counts import Counts
 from rlkernel.evaluator.judging.costs.least_written import written_bytes
 from rlkernel.evaluator.judging.costs.operator_costs import NoCost, flops
 from rlkernel.evaluator.judging.costs.roofline import launch_us, operator_us
+from rlkernel.evaluator.judging.inputs.known import bytes_of
 from rlkernel.evaluator.messages.children import StepTime
+from rlkernel.evaluator.messages.judgement import KnownInput
 from rlkernel.evaluator.program.kernel_text import KernelRejected
+from rlkernel.evaluator.program.operators import writes
 from rlkernel.evaluator.program.replay import Replay, tensors_in
 from rlkernel.evaluator.program.schema import Config, Launch, Op, Program, Step
 from rlkernel.evaluator.program.tensors import flatten, meta_tensors
@@ -80,8 +83,12 @@ class Stores:
 class Pricing:
     """One Program at full shape. Nothing is computed: launches are followed without memory, operators by their tables."""
 
-    def __init__(self, program: Program, profile: DeviceProfile, precision: Precision) -> None:
+    def __init__(
+        self, program: Program, profile: DeviceProfile, precision: Precision, known: tuple[KnownInput, ...] = ()
+    ) -> None:
+        """known: the whole numbers that forward is given."""
         self.program = program
+        self._known = known
         self.profile = profile
         self.precision = precision
         self._interpreter = Interpreter(program, profile)
@@ -120,11 +127,17 @@ class Pricing:
                     prices.append(float("inf"))
             found[index] = sorted(range(len(prices)), key=prices.__getitem__)
 
-        replay = Replay(self.program, torch.device("meta"), launch)
+        replay, inputs = Replay(self.program, torch.device("meta"), launch), meta_tensors(specs.inputs)
         replay.init(meta_tensors(specs.init_inputs), 0)
         replay.prepare(meta_tensors(specs.inputs), 0)
-        replay.forward(meta_tensors(specs.inputs), 0)
+        self._interpreter.known = bytes_of(self._known, inputs)
+        replay.forward(inputs, 0, observe=self._forget)
         return found
+
+    def _forget(self, index: int, step: Step, read: Sequence[torch.Tensor], made: Sequence[torch.Tensor]) -> None:
+        """What an operator may write into is no longer known."""
+        for tensor in read if isinstance(step, Op) and writes(step) else ():
+            self._interpreter.known.pop(tensor.untyped_storage()._cdata, None)
 
     def rows(
         self, specs: Specs, configs: dict[int, int], written: Sequence[float] = (), rooms: Mapping[int, Room] = NO_ROOMS
@@ -161,6 +174,7 @@ class Pricing:
                 reached.of_kernel(counts)
                 rows.append(StepTime(index, us, function=step.function, operations=counts.operations))
             elif isinstance(step, Op):
+                self._forget(index, step, read, made)
                 us = operator_us(step, read, made, self.profile, self.precision)
                 stores.of_operator(step, read, made, works=us > 0)
                 reached.of_operator(index, read, made, works=us > 0)
@@ -172,6 +186,7 @@ class Pricing:
         replay.init(init_inputs, 0)
         replay.prepare(inputs, 0)
         outputs: list[torch.Tensor] = []
+        self._interpreter.known = bytes_of(self._known, inputs)
         state = replay.state()
         flatten(replay.forward(inputs, 0, observe=observe), outputs)
         self.shares = reached.shares(inputs, state)

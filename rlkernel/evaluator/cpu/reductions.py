@@ -19,7 +19,7 @@ from triton.runtime import interpreter as triton_interpreter
 from triton.runtime.interpreter import ReduceOps, ReduceScanOpInterface, ScanOps, TensorHandle
 
 from rlkernel.evaluator.cpu.kinds import varies
-from rlkernel.evaluator.cpu.loaded import is_loaded, mark
+from rlkernel.evaluator.cpu.loaded import is_known, is_loaded, know, mark
 
 Array = np.ndarray[Any, Any]
 Combine = Callable[[list[Array], list[Array]], list[Array]]
@@ -151,7 +151,8 @@ def _unlike_numpy(combine: Any, given: Any) -> bool:
 def _apply(fast: Any, slow: str, met: Callable[[], None]) -> Any:
     def apply_impl(self: Any, given: Any) -> Any:
         met()
-        self.from_memory = is_loaded(given) or any(varies(v.handle) for v in given)  # more than its ends may decide
+        open_ = any(varies(v.handle) for v in given)  # more than its ends may decide
+        self.from_memory, self.known = is_loaded(given) or open_, is_known(given) and not open_
         if not _unlike_numpy(self.combine_fn, given):
             return fast(self, given)
         if not getattr(self, "reverse", False):
@@ -167,7 +168,11 @@ def _to_tensor(plain: Any) -> Any:
         if isinstance(data, np.integer):  # numpy sums 32 bits into 64, a GPU wraps
             data = data.astype(triton_interpreter._get_np_dtype(dtype))
         made = plain(self, data, dtype)
-        return mark(made) if self.from_memory else made
+        if not self.from_memory:
+            return made
+        if self.known and isinstance(made, tl.tensor):
+            know(made.handle)
+        return mark(made)
 
     return to_tensor
 
@@ -175,7 +180,7 @@ def _to_tensor(plain: Any) -> Any:
 def install(met: Callable[[], None]) -> None:
     """For good: Triton's interpreter in this process reduces and scans by halves, and marks what comes from memory. `met` is
     called wherever elements of a block are put together so."""
-    ReduceScanOpInterface.from_memory = False
+    ReduceScanOpInterface.from_memory = ReduceScanOpInterface.known = False
     ReduceScanOpInterface.to_tensor = _to_tensor(ReduceScanOpInterface.to_tensor)
     ReduceOps.apply_impl = _apply(ReduceOps.apply_impl, "generic_reduce", met)
     ScanOps.apply_impl = _apply(ScanOps.apply_impl, "generic_scan", met)

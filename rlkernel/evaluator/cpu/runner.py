@@ -183,13 +183,14 @@ def _forwards(request: RunRequest) -> int:
 
 def _priced(request: RunRequest, compiled: dict[int, int], body: bytes) -> Priced:
     """What the candidate costs at full size. Raises OutOfBounds, KernelFailed, KernelRejected, NoCost."""
-    pricing = Pricing(request.full, profile_of(request.profile), request.precision)
+    pricing = Pricing(request.full, profile_of(request.profile), request.precision, request.known)
     rooms = {step_number(step): room for step, room in request.rooms.items()}
     rows, unwritten = pricing.rows(request.full_specs, compiled, request.written, rooms)
     extents = the_machine()[0].extents
     repeated, left_out = extents.repeated(request.full), extents.left_out(request.full)
+    told = extents.told
     unread = pricing.shares.unread(request.reads, lambda: _small_shares(request, compiled, body))
-    return Priced(tuple(rows), unwritten, pricing.idle, repeated, unread, left_out)
+    return Priced(tuple(rows), unwritten, pricing.idle, repeated, unread, left_out, told)
 
 
 def _small_shares(request: RunRequest, compiled: dict[int, int], body: bytes) -> Shares:
@@ -278,7 +279,8 @@ def _run(request: RunRequest, body: bytes) -> bytes:
 def _orders(request: PriceRequest) -> bytes:
     """The configurations of autotuned launches from the fastest to the slowest, by modelled time."""
     the_machine()[0].draw_from(request.key)
-    pricing = Pricing(request.full, profile_of(request.profile), Precision.STRICT)  # operators have no configurations
+    # operators have no configurations
+    pricing = Pricing(request.full, profile_of(request.profile), Precision.STRICT, request.known)
     return codec.pack(Prices({step: tuple(order) for step, order in pricing.orders(request.full_specs).items()}))
 
 

@@ -32,7 +32,7 @@ SPREAD = 16
 MOST_SAMPLED = 64
 """Programs that are followed of a kind at most, where some of them do nothing."""
 DIFFERENT = 4
-"""Programs that are followed besides, of a kind whose programs differ."""
+"""Programs that are followed besides, of a kind whose programs differ; `SPREAD` where memory tells how long they are."""
 UNEVEN = 0.25
 """Share of the larger of two programs' work from which on they differ."""
 MOST_READS = 1500
@@ -68,6 +68,7 @@ class Machine(Protocol):
     wrote: bool
     tried: bool
     undecided: bool
+    told: bool
     accesses: int
     programs: random.Random
 
@@ -145,7 +146,7 @@ class Sampling:
     def programs(self) -> Iterator[int]:
         """Their numbers. What one of them does is counted until the next is asked for."""
         open_ = [self._everybody()] if self._total else []
-        self._machine.undecided = False
+        self._machine.undecided = self._machine.told = False
         while open_:
             if len(self._kinds) >= (FEWEST_KINDS if self._long() else MOST_KINDS):
                 raise TooManyKinds
@@ -206,7 +207,7 @@ class Sampling:
                 kind.followed, kind.writing = [], 0
                 yield from self._some(kind, min(count, size))
         if len(kind.followed) < min(SPREAD, size) and differ([counts.work for counts in kind.followed]):
-            for place in self._places(kind, DIFFERENT):
+            for place in self._places(kind, SPREAD if self._machine.told else DIFFERENT):
                 if self._long():
                     break
                 yield from self._follow(kind, place)

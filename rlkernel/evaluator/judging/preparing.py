@@ -10,6 +10,7 @@ import torch
 from rlkernel.errors import BrokenReference, one_line
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.costs.least_work import ALL, LEAST, Matters, has_one_product, leaves_rows, may_hide
+from rlkernel.evaluator.judging.costs.told import told_shares
 from rlkernel.evaluator.judging.inputs.equals import may_repeat, repeats_of
 from rlkernel.evaluator.judging.inputs.little import resized_of
 from rlkernel.evaluator.judging.inputs.planting import Planting
@@ -22,7 +23,7 @@ from rlkernel.evaluator.judging.sizes.counterparts import Shape, counterparts
 from rlkernel.evaluator.judging.sizes.counting import counts_elements
 from rlkernel.evaluator.judging.sizes.distances import hides_distances, tells_places
 from rlkernel.evaluator.judging.zeros.full_share import Studied, full_share, makes_zeros, multiplies
-from rlkernel.evaluator.messages.judgement import NOTHING
+from rlkernel.evaluator.messages.judgement import NOTHING, KnownInput, Told
 from rlkernel.evaluator.program.replaced import drawn
 from rlkernel.evaluator.program.schema import Op, Program
 from rlkernel.evaluator.program.variant import Variant
@@ -55,6 +56,10 @@ class Prepared:
     """Whether it tells places apart at full shape and not at the small one, see `sizes.distances`."""
     plants: tuple[Planting, ...] = ()
     """What is done to its inputs, each in a round, to show what it does and no draw shows."""
+    known: tuple[KnownInput, ...] = ()
+    """The whole numbers that forward is given at full shape, see `inputs.known`."""
+    told: Told | None = None
+    """What kernels take at least that loop as far as these say."""
 
 
 def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision) -> Prepared:
@@ -72,12 +77,14 @@ def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision
         matters = _matters(source, name, profile, small, (traced_small.program, traced_full.program))
         costs = traced_full.costs(precision, matters)
         plants = _plants(small, source, traced_small)
+        known = traced_full.known()
         if traced_small.given > MOST_LOOKED_AT or may_hide(_given(small, 0, buffers=False), _given(small, 1, buffers=False)):
             costs = replace(costs, reads=NOTHING)
         elif all(costs.reads.inputs) and not makes_zeros(traced_full.program) and not tells_places(traced_full.program):
             costs = replace(costs, reads=replace(costs.reads, made=True))
         if matters is ALL:
             costs = replace(costs, least_share=_least_share(costs, small, traced_small))
+        told = _told(small, traced_full, costs, precision, matters) if known else None
     except Untraceable as error:
         raise BrokenReference(f"{name}: the reference cannot be traced: {error}") from error
     except BrokenReference:
@@ -93,7 +100,23 @@ def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision
     counts = not one_size and counts_elements(traced_small.program, traced_full.program)
     shapes = traced_small.shapes, traced_full.shapes
     distances = not one_size and hides_distances(traced_small.program, traced_full.program, *shapes)
-    return Prepared(small, variants, traced_small.modal, costs, traced_full.program, numbers, counts, distances, plants)
+    return Prepared(
+        small, variants, traced_small.modal, costs, traced_full.program, numbers, counts, distances, plants, known, told
+    )  # fmt: skip
+
+
+def _told(
+    small: Reference, full: TracedReference, costs: Costs, precision: Precision, matters: Matters
+) -> Told | None:  # fmt: skip
+    """What kernels take at least that loop as far as whole numbers say; None where that is what any takes. Of an attention both
+    sides of a product may be as long as a length."""
+    shares = told_shares(small)
+    if shares is None:
+        return None
+    parts = matters.inputs or (1.0,) * len(shares)
+    inputs = tuple(one * other for one, other in zip(parts, shares, strict=True))
+    least = full.costs(precision, Matters(matters.steps, inputs), min(shares) ** 2)
+    return Told(least.floor_us, min(least.least_share, costs.least_share))
 
 
 def _plants(small: Reference, source: str, traced: TracedReference) -> tuple[Planting, ...]:

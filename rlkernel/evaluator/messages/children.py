@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from rlkernel.evaluator.compile.binaries import Compiled
 from rlkernel.evaluator.devices import Room
 from rlkernel.evaluator.messages.codec import Between
-from rlkernel.evaluator.messages.judgement import NOTHING, Reads, Unread
+from rlkernel.evaluator.messages.judgement import NOTHING, KnownInput, Reads, Unread
 from rlkernel.evaluator.program.compiled_ahead import KernelFacts
 from rlkernel.evaluator.program.schema import MAX_KERNELS, MAX_STEPS, Program
 from rlkernel.evaluator.program.variant import Kept, Specs, Traced, Variant
@@ -148,6 +148,8 @@ class Priced:
     at which results are compared."""
     left_out: tuple[Kernel, ...] = ()
     """The kernels whose masks leave elements out."""
+    told: bool = False
+    """Whether a loop ends where a whole number of the inputs says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +186,8 @@ class RunRequest:
     """Launch at full size, as in `configs` -> what its binary takes of a processor."""
     hides: bool = False
     """Whether the reference tells places apart at full size alone, so that a candidate may, too."""
+    known: tuple[KnownInput, ...] = ()
+    """The whole numbers that forward is given at full size, as far as they are known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +205,8 @@ class PriceRequest:
     """What `devices.profile_of` reads."""
     key: str
     """What the programs that are followed are drawn from."""
+    known: tuple[KnownInput, ...] = ()
+    """The whole numbers that forward is given at full size, as far as they are known."""
 
 
 @dataclass(frozen=True, slots=True)

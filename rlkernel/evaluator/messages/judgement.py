@@ -38,6 +38,25 @@ class Reads:
     result by its place."""
 
 
+@dataclass(frozen=True, slots=True)
+class KnownInput:
+    """The whole numbers in one of forward's tensors at full size, as the problem's author draws them."""
+
+    place: int
+    """Its place among the tensors of forward's arguments."""
+    values: tuple[int, ...]
+    """In the order of memory, in which they follow one another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a kernel takes at least whose loops end where the inputs' whole numbers say, see `judging.costs.told`."""
+
+    floor_us: float
+    least_share: float
+    """The share of the operations of the reference's products."""
+
+
 class Unread(StrEnum):
     """What is never read in part at full shape, and is needed to the last element."""
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rlkernel.evaluator.messages.children import RoundInputs, RoundOutputs
-from rlkernel.evaluator.messages.judgement import NOTHING, Reads
+from rlkernel.evaluator.messages.judgement import NOTHING, KnownInput, Reads, Told
 from rlkernel.evaluator.program.variant import Variant
 from rlkernel.types import Closeness, OpFact, Precision
 
@@ -130,6 +130,10 @@ class Brief:
     """Whether its values depend on how many elements there are, see `judging.sizes.counting`."""
     distances: bool = False
     """Whether it tells places apart at full shape and not at the small one, see `judging.sizes.distances`."""
+    known: tuple[KnownInput, ...] = ()
+    """The whole numbers that forward is given at full size, see `judging.inputs.known`."""
+    told: Told | None = None
+    """What counts in place of `floor_us` and `least_share` for kernels that loop as far as these numbers say; None: the same."""
 
 
 @dataclass(frozen=True, slots=True)

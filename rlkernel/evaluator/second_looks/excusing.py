@@ -33,7 +33,7 @@ async def excuse(
     draws. repeated: the sizes of the full shape that its text repeats, where these and its blocks are all that may excuse it:
     a look at which none of them is as large, and its blocks excuse nothing, would take its time for nothing. Undecided where no
     look showed it wrong: with the work of the full shape, its blocks filled; or where its kernels fail and its text has no sizes
-    that could be why."""
+    that could be why. One that ends before its kernels run, as by an assertion, and fails at full shape, has that verdict."""
     most = MOST_EXCUSING if repeated is None or repeated else MOST_FILLING
     blocks = repeated is None or (isinstance(found, Judged) and found.unfilled)
     # One that matches does other work, perhaps from far fewer rows on.
@@ -51,8 +51,9 @@ async def excuse(
                 again = await looks.look(one, lighter.source, one.at_full.unpriced(), doubted=not right)
             if again is not None:
                 break
-        if isinstance(again, Ended) and again.at_full:  # by another draw of programs than before
-            return None
+        if isinstance(again, Ended) and again.at_full:  # by another draw of programs than before, or behind what has failed
+            ended_before = isinstance(found, Ended) and not found.ran
+            return failed(again.status, again.detail, one.clock.now) if ended_before else None
         decided |= isinstance(again, Ended) and one.own is None and not repeated
         if lighter is None or not isinstance(again, Judged):
             continue

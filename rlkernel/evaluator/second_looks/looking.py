@@ -61,8 +61,8 @@ class Looks:
                 yield look
 
     async def look(self, one: Candidate, source: str, at_full: AtFull, *, doubted: bool = False) -> Judged | Ended | None:
-        """What a candidate does at other sizes; Ended where its kernels fail while they run; None where that says nothing, or
-        nothing is left for it. doubted: whether it is likely wrong, see `CpuJudge.judge`."""
+        """What a candidate does at other sizes; Ended where its kernels fail while they run, or it fails at full shape; None
+        where that says nothing, or nothing is left for it. doubted: whether it is likely wrong, see `CpuJudge.judge`."""
         if not one.budget.allows():
             return None
         problem, judge = replace(one.problem, source=source), self._judge.judge
@@ -72,7 +72,9 @@ class Looks:
         except (Ended, TooLong, BrokenReference) as end:
             found = end
         one.budget.spend(found)
-        return found if isinstance(found, Judged) or (isinstance(found, Ended) and kernels_failed(found)) else None
+        if isinstance(found, Ended):
+            return found if kernels_failed(found) or found.at_full else None
+        return found if isinstance(found, Judged) else None
 
     async def right_where_shorter(self, one: Candidate, sizes: Sizes, right: Sizes) -> bool:
         """Whether a candidate that is right at some sizes is so at the shorter of these and of others, so that what is wrong
@@ -92,7 +94,13 @@ def shorter_source(problem: Problem, sizes: Sizes, right: Sizes) -> str | None:
 
 def halvings_of(short: Iterable[Extent]) -> int:
     """How often sizes may be halved at which what is short should be long enough."""
-    return max(0, min(extent.count.bit_length() - max(ENOUGH, extent.enough).bit_length() for extent in short))
+    return max(0, min(map(_halvings, short)))
+
+
+def _halvings(extent: Extent) -> int:
+    if extent.enough > max(ENOUGH, extent.count // 2):
+        return 0
+    return extent.count.bit_length() - max(ENOUGH, extent.enough).bit_length()
 
 
 def kernels_failed(end: Ended) -> bool:

@@ -39,6 +39,14 @@ def test_two_programs_show_a_grid_whose_programs_do_the_same_and_three_any_other
     assert here.short(full.repeated(PROGRAM), PROGRAM) == (Extent(1, AXIS, 9, 3), Extent(2, AXIS, 9, 2))
 
 
+def test_most_turns_show_a_loop_whose_turns_memory_tells() -> None:
+    """A kernel may hold a length against a number that is larger than the small shape's lengths."""
+    here, full = extents(LOOP, a=40, b=40), extents(LOOP, a=64, b=64)
+    full.note_told(("a", LOOP))
+    assert full.told and not here.told
+    assert here.short(full.repeated(PROGRAM), PROGRAM) == (Extent(0, LOOP, 64, 48),)
+
+
 def test_all_turns_show_a_loop_of_a_kernel_that_adds_up_in_half_precision() -> None:
     """What such sums lose grows with their length; grids go on as ever."""
     here, full = extents(LOOP, a=8, b=8), extents(LOOP, a=64, b=64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ from torch import nn
 from torch.utils._pytree import tree_leaves
 
 from rlkernel.evaluator.devices import DeviceProfile
-from rlkernel.evaluator.judging.costs.operator_costs import base_name, flops
+from rlkernel.evaluator.judging.costs.operator_costs import base_name, dense_bytes, flops
 from rlkernel.evaluator.program.replaced import holding
 from rlkernel.evaluator.program.schema import MAX_STEPS, Op
 from rlkernel.evaluator.trace.lie import recording
@@ -34,7 +35,7 @@ class Need:
     largest: int
     """The number of elements of the largest tensor that an operator returns."""
     made: int
-    """The number of elements of all tensors that operators return."""
+    """The number of elements of all tensors that operators return, and of windows that products write out."""
     flops: int
     """Floating-point operations of matrix products and convolutions."""
     operators: int
@@ -92,7 +93,9 @@ class _Counting(Recorder):  # type: ignore[no-untyped-call]
         self.made += count
         self.largest = max(self.largest, count)
         if new and isinstance(step, Op):
-            self.flops += flops(step, read, made)
+            operations = flops(step, read, made)
+            self.flops += operations
+            self.made += sum(map(_written_out, read)) if operations else 0
             self.cramped += _is_cramped(step, read)
         if self.operators > OPERATORS or len(self.steps) >= MAX_STEPS:
             raise TooLarge(f"forward has more than {OPERATORS} operators")
@@ -127,6 +130,13 @@ def need(source: str, name: str, profile: DeviceProfile, most: int | None = None
         given, returned = (sum(t.numel() for t in _tensors(value)) for value in (inputs, output))
     counts = (recorder.largest, recorder.made, int(recorder.flops), recorder.operators)
     return Need(given, returned, weights, *counts, frozenset(recorder.names), recorder.cramped)
+
+
+def _written_out(operand: torch.Tensor) -> int:
+    """The elements of an operand that a CPU writes next to one another before it multiplies: windows that share what they
+    overlap in, as those of `unfold` do."""
+    own = math.prod(size for size, stride in zip(operand.size(), operand.stride(), strict=True) if stride != 0)
+    return own if own * operand.element_size() > dense_bytes(operand) else 0
 
 
 def _is_cramped(step: Op, read: list[torch.Tensor]) -> bool:

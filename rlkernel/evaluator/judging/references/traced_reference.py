@@ -26,9 +26,10 @@ from rlkernel.evaluator.judging.costs.operator_costs import (
     taken,
 )
 from rlkernel.evaluator.judging.costs.roofline import floor_us, is_free, operator_us, physical_floor_us
+from rlkernel.evaluator.judging.inputs.known import known_inputs
 from rlkernel.evaluator.judging.references.arguments import arguments
 from rlkernel.evaluator.judging.references.reference_calls import tensors_of
-from rlkernel.evaluator.messages.judgement import NOTHING, Reads
+from rlkernel.evaluator.messages.judgement import NOTHING, KnownInput, Reads
 from rlkernel.evaluator.program.operators import writes
 from rlkernel.evaluator.program.replaced import attributes, hold, holding, newly_replaced
 from rlkernel.evaluator.program.replay import Replay
@@ -128,8 +129,13 @@ class TracedReference:
                 self.shapes = [tuple(self.recorder.tensor(number).shape) for number in range(len(self.recorder))]
         self.modal = not chosen and forms[0] != forms[1]
 
-    def costs(self, precision: Precision, matters: Matters = ALL) -> Costs:
-        """What a forward costs, and the floors of those that matter. `matters`: the share that structural zeros leave of it."""
+    def known(self) -> tuple[KnownInput, ...]:
+        """The whole numbers that forward is given, as far as they are few and can be drawn alone."""
+        return known_inputs(self.variant.specs.inputs, self._examples)
+
+    def costs(self, precision: Precision, matters: Matters = ALL, part: float = 1.0) -> Costs:
+        """What a forward costs, and the floors of those that matter. `matters`: the share that structural zeros leave of it;
+        `part`: that of its products which lengths leave besides."""
         rows: dict[str, list[float]] = {}
         inputs = meta_tensors(self.variant.specs.inputs)
         storages = {t.untyped_storage()._cdata: 0.0 for t in inputs}
@@ -183,14 +189,14 @@ class TracedReference:
         ops = [OpFact(op, len(us), sum(us), sum(us) / total) for op, us in rows.items()]
         ops.sort(key=lambda fact: -fact.us)
         moved = min(_distinct_bytes(outputs), sum(least.of(outputs)))
-        matter = sum(mattering) / max(1.0, sum(products.values()))
+        matter = part * sum(mattering) / max(1.0, sum(products.values()))
         if seen_in_half(outputs):
             products[HALF] = products.get(HALF, 0.0) + products.pop(torch.float32, 0.0)
         floor = floor_us(sum(storages.values()), moved, products, self.profile, precision, matter)
         made = {o.untyped_storage()._cdata: dense_bytes(o) for o in outputs}
         written = sum(size for key, size in made.items() if key in dependent and key not in storages)
         physical = physical_floor_us(written, self.profile)
-        least_of, unknown = least_share(self.program, matter if matters.steps else 1.0), tuple(unpriced)
+        least_of, unknown = least_share(self.program, matter if matters.steps or part < 1.0 else 1.0), tuple(unpriced)
         reads = least_read.of(outputs) if matters is ALL else NOTHING
         return Costs(total, tuple(ops), floor, physical, sum(needed), least_of, unknown, least.of(outputs), reads)
 

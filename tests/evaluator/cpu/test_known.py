@@ -1,0 +1,30 @@
+"""Loops that end where numbers of the inputs say, while a launch is priced."""
+
+from __future__ import annotations
+
+import numpy as np
+import triton.language as tl
+from triton.runtime.interpreter import TensorHandle
+
+from rlkernel.evaluator.cpu.known import KnownMemory
+from rlkernel.evaluator.cpu.loaded import is_known, know, mark
+
+
+def handle() -> TensorHandle:
+    return TensorHandle(np.array([3], dtype=np.int32), tl.int32)
+
+
+def test_a_number_is_read_by_its_offset_until_a_kernel_writes_there() -> None:
+    memory = KnownMemory({2: np.array([5, 7, 9], dtype=np.int32).tobytes()})
+    offsets, dtype = np.array([8, 0], dtype=np.uint64), np.dtype(np.int32)
+    found = memory.load(2, offsets, dtype)
+    assert found is not None and found.tolist() == [9, 5]
+    assert memory.load(1, offsets, dtype) is None
+    assert memory.load(2, np.array([12], dtype=np.uint64), dtype) is None  # beyond its end
+    memory.forget(2)
+    assert not memory and memory.load(2, offsets, dtype) is None
+
+
+def test_a_value_is_known_if_all_that_is_from_memory_in_it_is() -> None:
+    plain, known, unknown = handle(), know(mark(handle())), mark(handle())
+    assert is_known([plain, known]) and not is_known([known, unknown])

@@ -1,0 +1,39 @@
+"""What lengths leave of the inputs."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlkernel.evaluator.judging.costs.told import told_shares
+from rlkernel.reference import load_reference
+
+SOURCE = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def forward(self, x, lengths):
+        keep = torch.arange(x.shape[1]) < lengths[:, None]
+        return {result}
+
+def get_inputs():
+    return [torch.randn(8, 32, 4), torch.randint(1, 33, (8,))]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def shares(result: str) -> tuple[float, ...] | None:
+    return told_shares(load_reference(SOURCE.format(result=result), small=False, name="problem"))
+
+
+def test_of_what_a_length_masks_the_drawing_counts_that_leaves_least() -> None:
+    found = shares("(x * keep[..., None]).sum(1)")
+    assert found is not None
+    assert 0.1 < found[0] < 0.5 and found[1] == 1.0
+
+
+@pytest.mark.parametrize("result", ["x.sum(1)", "x.argmax(1)", "x.mul_(keep[..., None])"])
+def test_nothing_is_claimed_where_all_matters_or_gradients_say_nothing(result: str) -> None:
+    assert shares(result) is None

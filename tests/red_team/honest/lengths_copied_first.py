@@ -1,0 +1,34 @@
+# own/lengths correct cpu=untraceable catalogue=57: a loop ends where a kernel's copy of a length says, which nobody knows without a GPU
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def mean_within(x_ptr, lengths_ptr, y_ptr, L, D, ROWS: tl.constexpr, COLS: tl.constexpr):
+    b = tl.program_id(0)
+    d = tl.program_id(1) * COLS + tl.arange(0, COLS)
+    n = tl.load(lengths_ptr + b)
+    total = tl.zeros((ROWS, COLS), tl.float32)
+    for first in range(0, n, ROWS):
+        t = first + tl.arange(0, ROWS)
+        places = (b * L + t)[:, None] * D + d[None, :]
+        total += tl.load(x_ptr + places, mask=(t < n)[:, None] & (d < D)[None, :], other=0.0)
+    tl.store(y_ptr + b * D + d, tl.sum(total, 0) / n, mask=d < D)
+
+
+@triton.jit
+def copied(given_ptr, made_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(made_ptr + i, tl.load(given_ptr + i, mask=i < n, other=0), mask=i < n)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x, lengths):
+        b, l, d = x.shape
+        y = torch.empty(b, d, device=x.device)
+        made = torch.empty_like(lengths)
+        copied[(triton.cdiv(b, 128),)](lengths, made, b, BLOCK=128)
+        mean_within[(b, triton.cdiv(d, 64))](x, made, y, l, d, ROWS=8, COLS=64)
+        return y

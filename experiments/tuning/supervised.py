@@ -16,6 +16,7 @@ from datasets import Dataset
 from transformers import PrinterCallback, TrainerCallback
 from trl import SFTConfig, SFTTrainer
 
+from rlkernel.policy.attention import without_plans
 from rlkernel.runs import checkpoints
 from rlkernel.runs.directory import sync_rows
 from rlkernel.training import ranks
@@ -83,6 +84,7 @@ def supervise(
     is made here. arguments: what differs from the defaults below, by the names of TRL's SFTConfig.
     """
     silence()
+    without_plans()
     cuda = torch.cuda.is_available()
     chosen = {
         "lr_scheduler_type": "cosine",

@@ -18,6 +18,7 @@ from huggingface_hub.errors import StrictDataclassError
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
 from rlkernel.errors import UsageError, first_line
+from rlkernel.policy.attention import without_plans
 from rlkernel.policy.small import SMALL, load_small
 
 CONNECT_SECONDS = 10.0
@@ -37,6 +38,7 @@ def load_model(name: str, *, weights: str = "float32", lora_rank: int = 0, lora_
     its linear layers, over weights that are frozen in bfloat16 (and never were float32). Raises UsageError, in one line.
     """
     transformers.utils.logging.disable_progress_bar()  # it would write into ours
+    without_plans()
     if lora_rank:
         _check_peft()  # before anything is loaded
     dtype = torch.bfloat16 if lora_rank or weights == "bfloat16" else torch.float32

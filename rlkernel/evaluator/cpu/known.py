@@ -1,4 +1,4 @@
-"""Memory whose whole numbers are known while a launch is priced, see `judging.inputs.known`.
+"""Memory whose whole numbers are known while a launch is priced, see `judging.costs.known`.
 
 What is loaded of it, and what is computed of that alone, still counts as a value from memory (`loaded.is_known`): both
 sides of branches are followed, and masked accesses count whole. But a loop may go as far as such a number says.

@@ -15,10 +15,10 @@ from rlkernel.evaluator.cpu.machine import OutOfBounds
 from rlkernel.evaluator.cpu.reached import Reached, Shares
 from rlkernel.evaluator.devices import ANY_ROOM, DeviceProfile, Room
 from rlkernel.evaluator.judging.costs.counts import Counts
+from rlkernel.evaluator.judging.costs.known import bytes_of
 from rlkernel.evaluator.judging.costs.least_written import written_bytes
 from rlkernel.evaluator.judging.costs.operator_costs import NoCost, flops
 from rlkernel.evaluator.judging.costs.roofline import launch_us, operator_us
-from rlkernel.evaluator.judging.inputs.known import bytes_of
 from rlkernel.evaluator.messages.children import StepTime
 from rlkernel.evaluator.messages.judgement import KnownInput
 from rlkernel.evaluator.program.kernel_text import KernelRejected

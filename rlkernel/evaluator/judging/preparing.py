@@ -10,10 +10,10 @@ import torch
 from rlkernel.errors import BrokenReference, one_line
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.costs.least_work import ALL, LEAST, Matters, has_one_product, leaves_rows, may_hide
-from rlkernel.evaluator.judging.costs.told import told_shares
 from rlkernel.evaluator.judging.inputs.equals import may_repeat, repeats_of
 from rlkernel.evaluator.judging.inputs.little import resized_of
 from rlkernel.evaluator.judging.inputs.planting import Planting
+from rlkernel.evaluator.judging.inputs.told import told_shares
 from rlkernel.evaluator.judging.inputs.unshown import may_hide as may_hide_effects
 from rlkernel.evaluator.judging.inputs.unshown import plants_of
 from rlkernel.evaluator.judging.references.ending import FEWEST_AT_OTHER_SIZES, Endless, Usual
@@ -57,7 +57,7 @@ class Prepared:
     plants: tuple[Planting, ...] = ()
     """What is done to its inputs, each in a round, to show what it does and no draw shows."""
     known: tuple[KnownInput, ...] = ()
-    """The whole numbers that forward is given at full shape, see `inputs.known`."""
+    """The whole numbers that forward is given at full shape, see `costs.known`."""
     told: Told | None = None
     """What kernels take at least that loop as far as these say."""
 
@@ -137,6 +137,10 @@ def _if_it_ends(look: Callable[[], Sequence[Planting]]) -> Sequence[Planting]:
         with Usual(FEWEST_AT_OTHER_SIZES).bounded():
             return look()
     except Endless:
+        return ()
+    except BrokenReference as error:
+        if not isinstance(error.__cause__, Endless):  # what ended get_inputs
+            raise
         return ()
 
 

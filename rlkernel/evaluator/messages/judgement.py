@@ -50,7 +50,7 @@ class KnownInput:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a kernel takes at least whose loops end where the inputs' whole numbers say, see `judging.costs.told`."""
+    """What a kernel takes at least whose loops end where the inputs' whole numbers say, see `judging.inputs.told`."""
 
     floor_us: float
     least_share: float

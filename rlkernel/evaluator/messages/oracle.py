@@ -131,7 +131,7 @@ class Brief:
     distances: bool = False
     """Whether it tells places apart at full shape and not at the small one, see `judging.sizes.distances`."""
     known: tuple[KnownInput, ...] = ()
-    """The whole numbers that forward is given at full size, see `judging.inputs.known`."""
+    """The whole numbers that forward is given at full size, see `judging.costs.known`."""
     told: Told | None = None
     """What counts in place of `floor_us` and `least_share` for kernels that loop as far as these numbers say; None: the same."""
 

@@ -11,6 +11,7 @@ import torch
 from rlkernel.errors import BrokenReference
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.costs.halves import HALF, Halves, seen_in_half
+from rlkernel.evaluator.judging.costs.known import known_inputs
 from rlkernel.evaluator.judging.costs.least_read import LeastRead
 from rlkernel.evaluator.judging.costs.least_work import ALL, LEAST, Matters, least_share
 from rlkernel.evaluator.judging.costs.least_written import LeastWritten
@@ -26,7 +27,6 @@ from rlkernel.evaluator.judging.costs.operator_costs import (
     taken,
 )
 from rlkernel.evaluator.judging.costs.roofline import floor_us, is_free, operator_us, physical_floor_us
-from rlkernel.evaluator.judging.inputs.known import known_inputs
 from rlkernel.evaluator.judging.references.arguments import arguments
 from rlkernel.evaluator.judging.references.reference_calls import tensors_of
 from rlkernel.evaluator.messages.judgement import NOTHING, KnownInput, Reads

@@ -7,9 +7,10 @@ import time
 
 import pytest
 
+from rlkernel.errors import BrokenReference
 from rlkernel.evaluator.devices import profile_of
 from rlkernel.evaluator.judging.drawing import draw_rounds
-from rlkernel.evaluator.judging.preparing import prepare
+from rlkernel.evaluator.judging.preparing import _if_it_ends, prepare
 from rlkernel.evaluator.judging.references import ending
 from rlkernel.evaluator.judging.references.ending import Endless, Usual
 from rlkernel.evaluator.judging.sizes.fitting import fit_for_cpu
@@ -109,3 +110,20 @@ def test_sizes_at_which_a_reference_never_ends_are_not_taken(monkeypatch: pytest
     rows = load_reference(fitted.problem.source, small=True, name="p").inputs(0)[0].shape[0]  # type: ignore[union-attr]
     assert rows in (1 << 14, 1 << 15)
     assert prepare(fitted.problem.source, "p", profile, Precision.PYTORCH)  # type: ignore[union-attr]
+
+
+def test_what_ends_get_inputs_leaves_out_a_look_and_breaks_no_reference() -> None:
+    """The file's own code raises Endless in get_inputs, and the reference says so in a line of its own."""
+
+    def stopped() -> tuple[()]:
+        try:
+            raise Endless("it has not ended")
+        except Endless as end:
+            raise BrokenReference("mine: get_inputs raised Endless") from end
+
+    def broken() -> tuple[()]:
+        raise BrokenReference("mine: get_inputs raised ValueError")
+
+    assert _if_it_ends(stopped) == ()
+    with pytest.raises(BrokenReference, match="ValueError"):
+        _if_it_ends(broken)

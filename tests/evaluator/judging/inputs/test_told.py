@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rlkernel.evaluator.judging.costs.told import told_shares
+from rlkernel.evaluator.judging.inputs.told import told_shares
 from rlkernel.reference import load_reference
 
 SOURCE = """

@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from rlkernel.evaluator.devices import profile_of
-from rlkernel.evaluator.judging.inputs.known import MOST, bytes_of, known_inputs
+from rlkernel.evaluator.judging.costs.known import MOST, bytes_of, known_inputs
 from rlkernel.evaluator.judging.preparing import prepare
 from rlkernel.evaluator.messages.judgement import KnownInput
 from rlkernel.evaluator.program.schema import TensorSpec

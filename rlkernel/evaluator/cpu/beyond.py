@@ -9,7 +9,8 @@ import torch
 
 from rlkernel.evaluator.cpu.interpreter import KernelFailed
 from rlkernel.evaluator.cpu.limits import Limits
-from rlkernel.evaluator.cpu.machine import Machine, OutOfBounds
+from rlkernel.evaluator.cpu.machine import Machine
+from rlkernel.evaluator.cpu.memory import OutOfBounds
 from rlkernel.evaluator.cpu.pace import Pace, TooMuchWork
 from rlkernel.evaluator.program.codes import valued
 from rlkernel.evaluator.program.replay import StepFailed

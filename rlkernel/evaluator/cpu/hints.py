@@ -18,7 +18,8 @@ import numpy as np
 import triton.language as tl
 
 from rlkernel.evaluator.cpu.loaded import is_loaded
-from rlkernel.evaluator.cpu.machine import Machine, OutOfBounds
+from rlkernel.evaluator.cpu.machine import Machine
+from rlkernel.evaluator.cpu.memory import OutOfBounds
 from rlkernel.evaluator.cpu.neighbours import FalseNeighbours, Place, elsewhere, group_of
 
 WIDE = 4

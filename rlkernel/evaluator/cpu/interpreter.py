@@ -25,7 +25,7 @@ from rlkernel.evaluator.cpu.known import KnownMemory
 from rlkernel.evaluator.cpu.language import KernelWords, scalar, the_machine, words
 from rlkernel.evaluator.cpu.latency import Chain
 from rlkernel.evaluator.cpu.loaded import DecidedByMemory, mark
-from rlkernel.evaluator.cpu.machine import OutOfBounds
+from rlkernel.evaluator.cpu.memory import OutOfBounds
 from rlkernel.evaluator.cpu.pace import Pace, TooMuchWork
 from rlkernel.evaluator.cpu.races import Race
 from rlkernel.evaluator.cpu.reuse import Reuse

@@ -11,7 +11,7 @@ import torch
 
 from rlkernel.evaluator.compile.binaries import MAX_CONFIGS
 from rlkernel.evaluator.cpu.interpreter import Interpreter, KernelFailed
-from rlkernel.evaluator.cpu.machine import OutOfBounds
+from rlkernel.evaluator.cpu.memory import OutOfBounds
 from rlkernel.evaluator.cpu.reached import Reached, Shares
 from rlkernel.evaluator.devices import ANY_ROOM, DeviceProfile, Room
 from rlkernel.evaluator.judging.costs.counts import Counts

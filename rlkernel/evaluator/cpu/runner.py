@@ -19,7 +19,7 @@ from rlkernel.evaluator.cpu.extents import Extents
 from rlkernel.evaluator.cpu.interpreter import Idle, Interpreter, KernelFailed
 from rlkernel.evaluator.cpu.language import the_machine
 from rlkernel.evaluator.cpu.limits import Limits
-from rlkernel.evaluator.cpu.machine import OutOfBounds
+from rlkernel.evaluator.cpu.memory import OutOfBounds
 from rlkernel.evaluator.cpu.neighbours import GoneBy
 from rlkernel.evaluator.cpu.pace import Pace, TooMuchWork
 from rlkernel.evaluator.cpu.pricing import Pricing

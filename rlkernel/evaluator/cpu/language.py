@@ -25,7 +25,8 @@ from rlkernel.evaluator.cpu.fetching import TOGETHER
 from rlkernel.evaluator.cpu.kinds import carrying, others
 from rlkernel.evaluator.cpu.latency import deepest
 from rlkernel.evaluator.cpu.loaded import DecidedByMemory, is_known, is_loaded, know, mark, marks_addresses, refuse_numbers
-from rlkernel.evaluator.cpu.loops import Loops, Numbers
+from rlkernel.evaluator.cpu.loop_text import Loops
+from rlkernel.evaluator.cpu.loops import Numbers
 from rlkernel.evaluator.cpu.machine import Machine
 from rlkernel.evaluator.cpu.semantic import Semantic
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from rlkernel.evaluator.devices import profile_of
+from rlkernel.evaluator.judging import preparing
 from rlkernel.evaluator.judging.inputs.told import told_shares
 from rlkernel.reference import load_reference
+from rlkernel.types import Precision
 
 SOURCE = """
 import torch
@@ -37,3 +40,15 @@ def test_of_what_a_length_masks_the_drawing_counts_that_leaves_least() -> None:
 @pytest.mark.parametrize("result", ["x.sum(1)", "x.argmax(1)", "x.mul_(keep[..., None])"])
 def test_nothing_is_claimed_where_all_matters_or_gradients_say_nothing(result: str) -> None:
     assert shares(result) is None
+
+
+def test_no_gradients_are_asked_for_where_inputs_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nobody has made a problem small, as for a GPU, these would be eight forwards and backwards at its full shape."""
+    source = SOURCE.format(result="(x * keep[..., None]).sum(1)")
+
+    def told() -> object:
+        return preparing.prepare(source, "problem", profile_of("h200"), Precision.STRICT).told
+
+    assert told() is not None
+    monkeypatch.setattr(preparing, "MOST_LOOKED_AT", 8 * 32 * 4)  # without the lengths
+    assert told() is None

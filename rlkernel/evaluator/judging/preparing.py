@@ -115,7 +115,8 @@ def _told(
         return None
     parts = matters.inputs or (1.0,) * len(shares)
     inputs = tuple(one * other for one, other in zip(parts, shares, strict=True))
-    least = full.costs(precision, Matters(matters.steps, inputs), min(shares) ** 2)
+    part = min(shares) ** 2 if makes_zeros(full.program) else 1.0  # rows that nobody gathers are in no product
+    least = full.costs(precision, Matters(matters.steps, inputs), part)
     return Told(least.floor_us, min(least.least_share, costs.least_share))
 
 

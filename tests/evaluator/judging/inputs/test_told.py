@@ -52,3 +52,26 @@ def test_no_gradients_are_asked_for_where_inputs_are_many(monkeypatch: pytest.Mo
     assert told() is not None
     monkeypatch.setattr(preparing, "MOST_LOOKED_AT", 8 * 32 * 4)  # without the lengths
     assert told() is None
+
+
+GATHERED = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def forward(self, table, w, places):
+        return table[places] @ w
+
+def get_inputs():
+    return [torch.randn(256, 16), torch.randn(16, 16), torch.randint(0, 256, (64,))]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_rows_that_nobody_gathers_leave_products_as_they_are() -> None:
+    """A loop that ends at any whole number would else do without the products of a reference that has no lengths."""
+    found = preparing.prepare(GATHERED, "problem", profile_of("h200"), Precision.STRICT)
+    assert found.told is not None and found.told.floor_us < found.costs.floor_us
+    assert found.told.least_share == found.costs.least_share > 0

@@ -24,7 +24,7 @@ from rlkernel.evaluator.cpu.between import Between
 from rlkernel.evaluator.cpu.extents import Extents, Place
 from rlkernel.evaluator.cpu.fetching import Turns
 from rlkernel.evaluator.cpu.latency import Chain, handles
-from rlkernel.evaluator.cpu.loaded import is_known, is_loaded, mark, marked_copy
+from rlkernel.evaluator.cpu.loaded import is_known, is_loaded, marked_copy
 from rlkernel.evaluator.cpu.reuse import Reuse
 from rlkernel.evaluator.judging.costs.counts import Counts
 
@@ -178,7 +178,8 @@ class For(_Loop):
         if not self.unknown:
             return next(self._rest)
         self._machine.last_turn = True
-        return mark(self._given.at(-1 if self._between is None else self._between.number(FOLLOWED, self._turns - 1)))
+        turn = -1 if self._between is None else self._between.number(FOLLOWED, self._turns - 1)
+        return marked_copy(self._given.at(turn))  # known is what it is in that turn alone
 
     def _as_it_is(self) -> Any:
         """The next turn of a loop that is priced and not shortened."""

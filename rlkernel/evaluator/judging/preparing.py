@@ -77,14 +77,14 @@ def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision
         matters = _matters(source, name, profile, small, (traced_small.program, traced_full.program))
         costs = traced_full.costs(precision, matters)
         plants = _plants(small, source, traced_small)
-        known = traced_full.known()
-        if traced_small.given > MOST_LOOKED_AT or may_hide(_given(small, 0, buffers=False), _given(small, 1, buffers=False)):
+        known, little = traced_full.known(), traced_small.given <= MOST_LOOKED_AT
+        if not little or may_hide(_given(small, 0, buffers=False), _given(small, 1, buffers=False)):
             costs = replace(costs, reads=NOTHING)
         elif all(costs.reads.inputs) and not makes_zeros(traced_full.program) and not tells_places(traced_full.program):
             costs = replace(costs, reads=replace(costs.reads, made=True))
         if matters is ALL:
             costs = replace(costs, least_share=_least_share(costs, small, traced_small))
-        told = _told(small, traced_full, costs, precision, matters) if known else None
+        told = _told(small, traced_full, costs, precision, matters) if known and little else None
     except Untraceable as error:
         raise BrokenReference(f"{name}: the reference cannot be traced: {error}") from error
     except BrokenReference:
@@ -115,7 +115,8 @@ def _told(
         return None
     parts = matters.inputs or (1.0,) * len(shares)
     inputs = tuple(one * other for one, other in zip(parts, shares, strict=True))
-    least = full.costs(precision, Matters(matters.steps, inputs), min(shares) ** 2)
+    part = min(shares) ** 2 if makes_zeros(full.program) else 1.0  # rows that nobody gathers are in no product
+    least = full.costs(precision, Matters(matters.steps, inputs), part)
     return Told(least.floor_us, min(least.least_share, costs.least_share))
 
 

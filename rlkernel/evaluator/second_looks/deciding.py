@@ -37,7 +37,7 @@ import anyio.to_thread
 
 from rlkernel.evaluator.cpu_judge import AtFull, CpuJudge, Judged
 from rlkernel.evaluator.judging.sizes.counterparts import Counterparts
-from rlkernel.evaluator.judging.sizes.host_limits import limited
+from rlkernel.evaluator.judging.sizes.host_limits import HostLimits, limited
 from rlkernel.evaluator.judging.sizes.own_sizes import OwnSizes, named
 from rlkernel.evaluator.judging.undecided import Undecided, told
 from rlkernel.evaluator.judging.verdict import LIMITED
@@ -117,12 +117,26 @@ class SecondLooks:
 
     async def _limited(self, one: Candidate, known: Counterparts) -> bool:
         """Whether a candidate does the work of the full shape where the numbers that its host code holds sizes against are as
-        small as the problem is, and is wrong there."""
+        small as the problem is, and is wrong there; and they decide at full shape, too."""
         code, limits = await anyio.to_thread.run_sync(limited, one.code, known)
         if limits is None:
             return False
         again = await self._looks.look(replace(one, code=code, own=limits), one.problem.source, one.at_full)
-        return isinstance(again, Judged) and again.same_work and again.evaluation.matches is False
+        wrong = isinstance(again, Judged) and again.same_work and again.evaluation.matches is False
+        return wrong and await self._decides(one, code, limits)
+
+    async def _decides(self, one: Candidate, code: str, limits: HostLimits) -> bool:
+        """Whether a candidate does something else at full shape where some of these numbers are beyond all sizes. Where none
+        does, as the 65,535 of `min(rows, 65535)` for 4,096 rows, nothing is hidden behind them."""
+        _, full = (await self._looks.stages.brief(one.oracle, one.problem)).variants
+        if not (ways := [replace(full, constants={**full.constants, **some}) for some in limits.beyond()]):
+            return True
+        try:
+            found, _ = await self._looks.stages.trace(code, (*ways, full), one.clock, one.at_full.facts)
+        except Ended:
+            return True
+        programs = [traced.program for traced in found.traces]
+        return any(program != programs[-1] for program in programs)
 
     async def _traced_at_full(self, one: Candidate) -> bool:
         """Whether a candidate whose forward fails at the first sizes does not at full shape."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 import triton.language as tl
 from triton.runtime.interpreter import TensorHandle
 
 from rlkernel.evaluator.cpu.known import KnownMemory
-from rlkernel.evaluator.cpu.loaded import is_known, know, mark
+from rlkernel.evaluator.cpu.loaded import is_known, is_loaded, know, mark
+from rlkernel.evaluator.cpu.loops import For, Numbers
+from rlkernel.evaluator.cpu.machine import Machine
 
 
 def handle() -> TensorHandle:
@@ -28,3 +32,16 @@ def test_a_number_is_read_by_its_offset_until_a_kernel_writes_there() -> None:
 def test_a_value_is_known_if_all_that_is_from_memory_in_it_is() -> None:
     plain, known, unknown = handle(), know(mark(handle())), mark(handle())
     assert is_known([plain, known]) and not is_known([known, unknown])
+
+
+def test_the_turn_that_stands_for_others_has_no_known_number() -> None:
+    """Else a loop inside it, `for j in range(end - i)`, would cost in every turn what it costs in the last."""
+    machine = Machine()
+    machine.dry, machine.shortens, machine.drawn_turns = True, True, random.Random(0)
+
+    def number(of: int) -> tl.tensor:
+        return tl.tensor(know(mark(TensorHandle(np.array([of], dtype=np.int32), tl.int32))), tl.int32)
+
+    first, last = list(For(machine, ("", 3), Numbers(range(5, 105), number, told=True)))[:2]
+    assert first.handle.data.item() == 5 and is_known(first)
+    assert last.handle.data.item() == 104 and is_loaded(last) and not is_known(last)

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 from rlkernel.evaluator.judging.sizes.counterparts import MOST_OF_BLOCK, Counterparts
@@ -27,6 +28,8 @@ PREFIX = "_HOST_LIMIT_"
 LEAST = 33
 """The smallest number that is taken for one that sizes are held against: smaller ones count operands and warps."""
 MOST = 1 << 60
+MOST_RAISED = 3
+"""Numbers of a text of which it is found out whether they decide at full shape."""
 _EXTREMES = {"min", "max"}
 _ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _HARMLESS = {"num_warps", "num_stages", "num_ctas", "maxnreg", "warps", "stages"}
@@ -47,6 +50,19 @@ class HostLimits:
         """
         smallest = min((smaller[0] / full for full, smaller in known.items()), default=1.0)
         return {name: [value, type(value)(max(1, math.floor(value * smallest)))] for name, value in self.numbers.items()}
+
+    def beyond(self) -> list[dict[str, list[int | float]]]:
+        """`[full value, larger value]` of some of them, in each way to choose these: no size is as large. There are none where
+        the numbers are too many. What a text does at full shape because of them, it does not do in one of these ways.
+
+        >>> HostLimits({"A": 2}).beyond() == [{"A": [2, 2 * MOST]}]
+        True
+        """
+        if len(self.numbers) > MOST_RAISED:
+            return []
+        larger = {name: [value, value * MOST] for name, value in self.numbers.items()}
+        chosen = [some for size in range(len(larger)) for some in combinations(larger, size + 1)]
+        return [{name: larger[name] for name in some} for some in chosen]
 
 
 def limited(code: str, known: Counterparts) -> tuple[str, HostLimits | None]:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from rlkernel.evaluator.devices import profile_of
+from rlkernel.evaluator.judging import preparing
 from rlkernel.evaluator.judging.inputs.told import told_shares
 from rlkernel.reference import load_reference
+from rlkernel.types import Precision
 
 SOURCE = """
 import torch
@@ -37,3 +40,38 @@ def test_of_what_a_length_masks_the_drawing_counts_that_leaves_least() -> None:
 @pytest.mark.parametrize("result", ["x.sum(1)", "x.argmax(1)", "x.mul_(keep[..., None])"])
 def test_nothing_is_claimed_where_all_matters_or_gradients_say_nothing(result: str) -> None:
     assert shares(result) is None
+
+
+def test_no_gradients_are_asked_for_where_inputs_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nobody has made a problem small, as for a GPU, these would be eight forwards and backwards at its full shape."""
+    source = SOURCE.format(result="(x * keep[..., None]).sum(1)")
+
+    def told() -> object:
+        return preparing.prepare(source, "problem", profile_of("h200"), Precision.STRICT).told
+
+    assert told() is not None
+    monkeypatch.setattr(preparing, "MOST_LOOKED_AT", 8 * 32 * 4)  # without the lengths
+    assert told() is None
+
+
+GATHERED = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def forward(self, table, w, places):
+        return table[places] @ w
+
+def get_inputs():
+    return [torch.randn(256, 16), torch.randn(16, 16), torch.randint(0, 256, (64,))]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_rows_that_nobody_gathers_leave_products_as_they_are() -> None:
+    """A loop that ends at any whole number would else do without the products of a reference that has no lengths."""
+    found = preparing.prepare(GATHERED, "problem", profile_of("h200"), Precision.STRICT)
+    assert found.told is not None and found.told.floor_us < found.costs.floor_us
+    assert found.told.least_share == found.costs.least_share > 0

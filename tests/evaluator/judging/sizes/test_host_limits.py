@@ -50,3 +50,11 @@ def test_each_is_as_much_smaller_as_the_largest_tensor_is() -> None:
     found = HostLimits({"A": 1000000, "B": 1e6, "C": 40}).at(KNOWN)
     assert found == {"A": [1000000, 30], "B": [1e6, 30.0], "C": [40, 1]}
     assert type(found["B"][1]) is float
+
+
+def test_each_way_to_raise_some_of_them_is_tried() -> None:
+    """One clause of `n > A or n > B` alone decides nothing where the other one does, too."""
+    found = HostLimits({"A": 40, "B": 1e6}).beyond()
+    assert [sorted(some) for some in found] == [["A"], ["B"], ["A", "B"]]
+    assert all(large > 1 << 60 for some in found for _, large in some.values())
+    assert HostLimits(dict.fromkeys("ABCD", 40)).beyond() == []

@@ -49,14 +49,19 @@ def check_advantages(advantage: Advantage, advantages_GKT: object, valid_GKT: to
 
 def try_advantage(advantage: Advantage, rollouts: int, turns: int) -> None:
     """Ask a copy of an estimator about made-up returns, so that a mistake in it shows before a policy is loaded. Raises
-    UsageError for what `check_advantages` refuses, and whatever the estimator raises.
+    UsageError for what `check_advantages` refuses, and whatever the estimator raises. One that cannot be copied, because it
+    holds a lock or a file, is not tried.
 
     Of three groups, the first has returns that all differ. Those of the second are 0. In the third, every first turn is paid 1
     and no other, and all trajectories but one end there.
     """
+    try:
+        copied = deepcopy(advantage)
+    except TypeError:
+        return
     rewards_GKT = torch.zeros(3, rollouts, turns, dtype=torch.float64)
     rewards_GKT[0] = torch.arange(rollouts * turns).reshape(rollouts, turns) / 8
     rewards_GKT[2, :, 0] = 1.0
     valid_GKT = torch.ones(3, rollouts, turns, dtype=torch.bool)
     valid_GKT[2, 1:, 1:] = False
-    check_advantages(advantage, deepcopy(advantage)(returns_to_go(rewards_GKT, valid_GKT, 1.0), valid_GKT), valid_GKT)
+    check_advantages(advantage, copied(returns_to_go(rewards_GKT, valid_GKT, 1.0), valid_GKT), valid_GKT)

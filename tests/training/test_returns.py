@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 import torch
 
@@ -67,3 +69,6 @@ def test_a_trial_leaves_an_estimator_as_it_is() -> None:
         try_advantage(counting, 2, 2)
     assert counting.calls == 0
     try_advantage(TRLOO(), 2, 1)  # a group of two, of one turn
+    counting.lock = threading.Lock()  # type: ignore[attr-defined]
+    try_advantage(counting, 2, 2)  # type: ignore[arg-type]
+    assert counting.calls == 0

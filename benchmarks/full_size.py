@@ -268,8 +268,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--evaluator", choices=("real", "simulated"), default="real")
     parser.add_argument("--device", help="of the real evaluator; auto, and cpu where several processes train")
     parser.add_argument("--evaluation-gib", type=int, default=0, help="see Run.evaluation_gib")
-    for name, default in SIZES.items():
-        parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--prompts", type=int, default=SIZES["prompts"])
+    parser.add_argument("--rollouts", type=int, default=SIZES["rollouts"])
+    parser.add_argument("--turns", type=int, default=SIZES["turns"])
+    parser.add_argument("--tokens", type=int, default=SIZES["tokens"])
+    parser.add_argument("--steps", type=int, default=SIZES["steps"])
     given = parser.parse_args(arguments)
     given.device = given.device or ("cpu" if ranks.size() > 1 else "auto")
     if ranks.rank():

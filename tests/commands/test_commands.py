@@ -262,6 +262,11 @@ NOT_RUN = {
     "ray start --address HEAD:6379": "needs another machine",
     "accelerate launch --config_file examples/fsdp2.yaml --num_processes 3 --main_process_port 0 "
     "-m benchmarks.full_size --out FILE --shape 8b --weights float32 --evaluator simulated --steps 1": "needs several GPUs",
+    "python -m benchmarks.full_size --out FILE --shape 14b --arm trloo_mrs_pr_prs --evaluation-gib 16 --steps 1 --tokens 256": (
+        "needs a GPU of 100 GiB"
+    ),
+    "python -m benchmarks.full_size --out FILE --shape 8b --arm hrd_0.5_single_turn --evaluation-gib 16 --steps 1 --turns 1 "
+    "--tokens 512": "needs a GPU of 100 GiB",
     "CUDA_VISIBLE_DEVICES=0 taskset -c 0-15 python -m experiments.all trloo grpo --preset world --seeds 0 --together 2": (
         "needs several GPUs"
     ),

@@ -1,4 +1,4 @@
-# own/segments correct cpu=untraceable: a loop between two loaded bounds; without a GPU, nobody knows its turns at full shape
+# own/segments correct: a loop between two loaded bounds, whose turns at full shape the input's whole numbers tell
 import torch
 import torch.nn as nn
 import triton

@@ -222,8 +222,7 @@ async def _write(model: Any, told: Lesson, corpus: Sequence[Conversation], recip
     save_small(model, told.tokenizer, draft)
     groups = await measure(*load_small(draft), recipe)
     write_behaviour(groups, draft)
-    tokens = told.corpus_tokens
-    replace_text(draft / "manifest.json", json.dumps(manifest_of(recipe, corpus, tokens), indent=1) + "\n")
+    replace_text(draft / "manifest.json", json.dumps(manifest_of(recipe, corpus, told.corpus_tokens), indent=1) + "\n")
     shutil.rmtree(out, ignore_errors=True)
     draft.rename(out)  # so that what is there is whole
     print(f"wrote {out}", flush=True)

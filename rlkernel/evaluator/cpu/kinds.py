@@ -161,10 +161,11 @@ def others(value: Any) -> Array | None:
     knows counts as a value from memory from now on, but for pointers."""
     if not isinstance(value, TensorHandle):
         return None
-    found: Array | _Later | None = vars(value).get("others")
-    if isinstance(found, _Later):
-        found = value.others = found.data()
-        if found is None and not _is_pointer(value):
+    late = isinstance(vars(value).get("others"), _Later)
+    found = known_others(value)
+    if late and found is None:
+        value.others = None
+        if not _is_pointer(value):
             mark(value)
     return found
 

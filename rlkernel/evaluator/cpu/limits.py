@@ -198,7 +198,7 @@ class _Held(ast.NodeTransformer):
 
 
 def words(machine: Machine) -> dict[str, Any]:
-    """What the names mean that `Held` writes."""
+    """What the names mean that `held` writes."""
 
     def held(place: Place, function: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
         limits = machine.limits

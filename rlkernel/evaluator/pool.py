@@ -227,7 +227,7 @@ async def open_pool(
             server.kill(oracle)
             return await stack.enter_async_context(server.child("oracle"))
 
-        place = " + ".join(f"{card.name} {card.uuid}" for card in cards) or "cpu"
+        place = gpus.models(cards) or "cpu"
         watches = [
             await stack.enter_async_context(
                 Watch(runner.gpu, WATCH_SECONDS, partial(_own_pids, runner, runner.gpu.uuid == shared))

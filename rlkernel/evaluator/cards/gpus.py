@@ -177,6 +177,12 @@ def select(device: str, found: Sequence[Gpu] | None = None) -> tuple[Gpu, ...]:
     return chosen
 
 
+def models(cards: Sequence[Gpu]) -> str:
+    """The names of the models among `cards`, each once, in order. It is a part of a verdict's key: equal cards, also those of
+    other commands, share verdicts."""
+    return " + ".join(dict.fromkeys(card.name for card in cards))
+
+
 def profile(gpu: Gpu) -> DeviceProfile | None:
     """Return the profile of the card's model, by a word of its name (a GH200 is no H200); None if the model has none."""
     words = re.split(r"[\s-]+", gpu.name.lower().replace("rtx ", "rtx"))

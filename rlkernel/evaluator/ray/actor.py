@@ -48,9 +48,8 @@ class Actor:
         await self._settled.wait()
         if self._pool is None:
             return None
-        cards = [runner.gpu for runner in self._pool.runners]
-        device = " + ".join(card.name for card in cards) or self._pool.device
-        return Hello(device, tuple(card.uuid for card in cards), self._pool.jobs, self._pool.config, self._pool.notices)
+        uuids = tuple(runner.gpu.uuid for runner in self._pool.runners)
+        return Hello(self._pool.device, uuids, self._pool.jobs, self._pool.config, self._pool.notices)
 
     async def judge(self, ticket: int, problem: Problem, code: str) -> Answer:
         """Judge one candidate. The driver numbers its calls 1, 2, ... with `ticket`, and may drop one by its number."""

@@ -192,3 +192,10 @@ def test_the_real_card() -> None:
     assert reading.free_bytes is None or 0 < reading.free_bytes <= cards[0].memory_bytes
     version = gpus.cuda_version()
     assert version is not None and int(version.split(".")[0]) >= 12
+
+
+def test_equal_cards_have_one_name() -> None:
+    other = Gpu(3, "GPU-dd-11", "NVIDIA H100 80GB HBM3", 80 * GIB, "580.1")
+    assert gpus.models(CARDS) == gpus.models(CARDS[:1]) == "NVIDIA H200"
+    assert gpus.models((*CARDS, other)) == "NVIDIA H200 + NVIDIA H100 80GB HBM3"
+    assert gpus.models(()) == ""

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from rlkernel.report import terminal
 from rlkernel.report.claims import Claim
 from rlkernel.report.configurations import differences, manifest_text
 from rlkernel.report.page import TEXT_LIMIT
@@ -237,3 +238,17 @@ def test_table_fits_100_columns_with_many_seeds_and_long_names(tmp_path: Path) -
     lines = console.export_text().splitlines()
     assert max(map(len, lines)) <= 100
     assert any("0.25 → 1.50 ± 0.25" in line and "12 ± 0 %" in line for line in lines)
+
+
+def test_a_table_too_wide_is_several(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(terminal, "COLUMNS", 70)
+    arms = summarise(
+        [read_run(write_run(tmp_path / f"{arm}{seed}", arm, seed, 1.5, [])) for arm in ("grpo", "trloo") for seed in (0, 1)]
+    )
+    console = Console(width=70, record=True, file=io.StringIO())
+    print_table(arms, "modelled", console)
+    lines = console.export_text().splitlines()[1:]
+    assert max(map(len, lines)) <= 70
+    heads = [line for line in lines if line.startswith("arm")]
+    assert len(heads) == 2 and "Reward" in heads[0] and "Lazy" in heads[1]
+    assert sum(line.startswith("trloo - grpo ") for line in lines) == 2  # in one piece, beside each part of the metrics

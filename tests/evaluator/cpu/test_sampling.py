@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rlkernel.evaluator.cpu.kinds import Kinds
 from rlkernel.evaluator.cpu.latency import Chain
 from rlkernel.evaluator.cpu.reuse import Reuse
-from rlkernel.evaluator.cpu.sampling import EXACT_KINDS, MOST_KINDS, Sampling, differ, spread
+from rlkernel.evaluator.cpu.sampling import DIFFERENT, EXACT_KINDS, MOST_KINDS, Sampling, differ, spread
 from rlkernel.evaluator.judging.costs.counts import Counts
 
 
@@ -132,3 +132,32 @@ def test_the_last_program_is_left_alone_where_memory_decides_who_goes_on() -> No
         launch.wrote = launch.tried = launch.undecided = True
         launch.counts.store(0, 1, 0)
     assert followed and 10**6 - 1 not in followed
+
+
+@given(st.integers(2, 3000), st.integers(0, 10**9), st.integers(0, 99), st.integers(0, 50), st.integers(1, 50))
+def test_what_grows_with_known_turns_costs_the_same_whichever_programs_are_drawn(
+    programs: int, shape: int, seed: int, once: int, each: int
+) -> None:
+    turns = np.random.default_rng(shape).zipf(1.5, programs).clip(0, 5000) - 1
+    launch, followed = Launch(seed, None), 0
+    sampling = Sampling(launch, (programs, 1, 1))
+    for number in sampling.programs():
+        launch.kinds.take(turns[launch.kinds._members])
+        launch.wrote = launch.tried = True
+        launch.counts.move(0, float(once + each * turns[number]))
+        followed += 1
+    counts = sampling.counts()
+    assert counts.traffic[0] == pytest.approx(programs * once + each * turns.sum())
+    assert counts.largest[0] == once + each * turns.max()
+    assert followed <= 4  # the first, those with the fewest and the most turns, and the last
+
+
+def test_more_programs_are_followed_where_turns_do_not_tell_what_a_program_does() -> None:
+    launch, followed = Launch(0, None), 0
+    sampling = Sampling(launch, (4096, 1, 1))
+    for number in sampling.programs():
+        launch.kinds.take(launch.kinds._members)
+        launch.wrote = launch.tried = True
+        launch.counts.move(0, float(number**4))
+        followed += 1
+    assert followed == 3 + DIFFERENT + 1

@@ -226,16 +226,17 @@ class Sampling:
         kind.tried |= machine.tried
 
     def _more(self, kind: Kind) -> Iterator[int]:
-        """Others of a kind: those with the fewest and the most turns, or one opposite the first; where too few of them write,
-        `SPREAD` in their place, and then `MOST_SAMPLED`; some more where they do different work.
+        """Others of a kind: those with the fewest and the most turns, or the one opposite the first, as in `spread`; where too
+        few of them write, `SPREAD` in their place, and then `MOST_SAMPLED`; some more where they do different work.
 
         What counts is a whole set: one that ended with the program that was looked for would hold too many of its kind."""
         size = kind.members.size
         if kind.uneven:
             yield from self._ends(kind)
         elif size >= ALIKE and (len(self._kinds) == 1 or not self._long()):
-            begin, half = (size // 2, size - size // 2) if kind.first < kind.members[size // 2] else (0, size // 2)
-            yield from self._follow(kind, begin + self._machine.programs.randrange(half))
+            place = int(np.searchsorted(kind.members, kind.first))
+            for other in (size - 1 - place,) if 2 * place != size - 1 else (0, size - 1):
+                yield from self._follow(kind, other)
         for count in (SPREAD, MOST_SAMPLED):
             if kind.tried and kind.writing < ALIKE and len(kind.followed) < size:
                 kind.numbers, kind.followed, kind.writing = [], [], 0
@@ -283,7 +284,8 @@ def spread(grid: Grid, count: int, chance: random.Random) -> Iterator[int]:
     that two alone tell the mean of work which grows along the grid."""
     axes = []
     for size in grid:
-        places = [min(size - 1, int((slot + chance.random()) * size / count)) for slot in range(count)]
+        half = [min(size - 1, int((slot + chance.random()) * size / count)) for slot in range(count // 2)]
+        places = half + [size // 2] * (count % 2) + [size - 1 - place for place in reversed(half)]
         axes.append([places[slot] for slot in _opposite(count, chance)])
     for x, y, z in zip(*axes, strict=True):
         yield x + grid[0] * (y + grid[1] * z)

@@ -24,6 +24,12 @@ def test_programs_are_spread_over_each_dimension() -> None:
     assert sorted(number // 64 // 2 for number in numbers) == list(range(16))
 
 
+@given(st.tuples(*[st.integers(1, 40)] * 3), st.sampled_from([2, 4, 16, 64]), st.integers(0, 99))
+def test_every_two_programs_lie_opposite_each_other(grid: tuple[int, int, int], count: int, seed: int) -> None:
+    numbers = list(spread(grid, count, random.Random(seed)))
+    assert {one + other for one, other in zip(numbers[::2], numbers[1::2], strict=True)} == {math.prod(grid) - 1}
+
+
 def test_a_quarter_more_of_anything_is_a_difference() -> None:
     assert not differ([(100.0, 10.0, 0.0), (80.0, 10.0, 0.0)])
     assert differ([(100.0, 10.0, 0.0), (74.0, 10.0, 0.0)])
@@ -118,7 +124,8 @@ def test_the_last_program_is_followed_and_counts_no_more_than_any_other(programs
     for number in sampling.programs():
         followed.append(number)
         launch.wrote = launch.tried = True
-        launch.counts.store(0, 100 if number == programs - 1 and len(followed) > 2 else 1, 0)
+        counted = 3 if 2 * followed[0] == programs - 1 else 2  # opposite the middle lie both ends
+        launch.counts.store(0, 100 if number == programs - 1 and len(followed) > counted else 1, 0)
     assert programs - 1 in followed
     assert sampling.counts().stored[0] == programs
 
@@ -150,6 +157,17 @@ def test_what_grows_with_known_turns_costs_the_same_whichever_programs_are_drawn
     assert counts.traffic[0] == pytest.approx(programs * once + each * turns.sum())
     assert counts.largest[0] == once + each * turns.max()
     assert followed <= 4  # the first, those with the fewest and the most turns, and the last
+
+
+@given(st.integers(2, 5000), st.integers(0, 99), st.integers(1, 50))
+def test_work_that_grows_along_the_grid_costs_the_same_whichever_programs_are_drawn(programs: int, seed: int, each: int) -> None:
+    """As where a program reads its row up to the diagonal by one access."""
+    launch = Launch(seed, None)
+    sampling = Sampling(launch, (programs, 1, 1))
+    for number in sampling.programs():
+        launch.wrote = launch.tried = True
+        launch.counts.move(0, float(7 + each * number))
+    assert sampling.counts().traffic[0] == pytest.approx(7 * programs + each * programs * (programs - 1) / 2)
 
 
 def test_more_programs_are_followed_where_turns_do_not_tell_what_a_program_does() -> None:

@@ -226,17 +226,17 @@ class Sampling:
         kind.tried |= machine.tried
 
     def _more(self, kind: Kind) -> Iterator[int]:
-        """Others of a kind: those with the fewest and the most turns, or the one opposite the first, as in `spread`; where too
+        """Others of a kind: the one opposite the first, as in `spread`, and those with the fewest and the most turns; where too
         few of them write, `SPREAD` in their place, and then `MOST_SAMPLED`; some more where they do different work.
 
         What counts is a whole set: one that ended with the program that was looked for would hold too many of its kind."""
         size = kind.members.size
-        if kind.uneven:
-            yield from self._ends(kind)
-        elif size >= ALIKE and (len(self._kinds) == 1 or not self._long()):
+        if size >= ALIKE and (not self._long() or (len(self._kinds) == 1 and not kind.uneven)):
             place = int(np.searchsorted(kind.members, kind.first))
             for other in (size - 1 - place,) if 2 * place != size - 1 else (0, size - 1):
                 yield from self._follow(kind, other)
+        if kind.uneven:
+            yield from self._ends(kind)
         for count in (SPREAD, MOST_SAMPLED):
             if kind.tried and kind.writing < ALIKE and len(kind.followed) < size:
                 kind.numbers, kind.followed, kind.writing = [], [], 0

@@ -156,7 +156,7 @@ def test_what_grows_with_known_turns_costs_the_same_whichever_programs_are_drawn
     counts = sampling.counts()
     assert counts.traffic[0] == pytest.approx(programs * once + each * turns.sum())
     assert counts.largest[0] == once + each * turns.max()
-    assert followed <= 4  # the first, those with the fewest and the most turns, and the last
+    assert followed <= 6  # the first and those opposite, those with the fewest and the most turns, and the last
 
 
 @given(st.integers(2, 5000), st.integers(0, 99), st.integers(1, 50))
@@ -178,4 +178,4 @@ def test_more_programs_are_followed_where_turns_do_not_tell_what_a_program_does(
         launch.wrote = launch.tried = True
         launch.counts.move(0, float(number**4))
         followed += 1
-    assert followed == 3 + DIFFERENT + 1
+    assert followed == 4 + DIFFERENT + 1

@@ -41,7 +41,7 @@ class Launch:
 
     def __init__(self, seed: int, inside: object) -> None:
         self.counts, self.kinds, self.reuse, self.wrote, self.tried, self.accesses = Counts(), Kinds(), Reuse(), False, False, 0
-        self.chain, self.undecided = Chain(), False
+        self.chain, self.undecided, self.told = Chain(), False, False
         self.programs, self.inside = random.Random(seed), inside
 
     def stored(self, blocks: int) -> float:

@@ -51,7 +51,7 @@ class GpuPath:
     async def _judge(self, oracle: Child, problem: Problem, code: str, clock: Clock) -> Evaluation:
         """Judge one candidate at the problem's own sizes."""
         stages, config = self.stages, self.stages.config
-        brief = await stages.brief(oracle, problem)
+        brief = await stages.brief(oracle, problem, modelled=False)
         variant = brief.variants[1]
         found, _ = await stages.trace(code, [variant], clock)
         (traced,) = found.traces

@@ -174,7 +174,7 @@ class Pool(CachingEvaluator, CardEvaluator):
     async def _judge_natively(self, oracle: Child, problem: Problem, code: str, clock: Clock) -> Evaluation:
         """Judge a candidate that cannot be traced by what it does as plain Python."""
         problem = self._stages.as_fitted(problem)
-        brief = await self._stages.brief(oracle, problem)
+        brief = await self._stages.brief(oracle, problem, modelled=not self.runners)
         with clock.stage("run"):
             found = await self.run_natively(problem, code, Way.JUDGED)
         return native_evaluation(found, brief.measured_floor_us, clock.now, measured=bool(self.runners))

@@ -107,8 +107,8 @@ class Stages:
         self._server = server
         self._directory = directory
         """Where binaries are kept."""
-        self._briefs: dict[str, Brief] = {}
-        """A problem's source -> what is known of it."""
+        self._briefs: dict[tuple[str, bool], Brief] = {}
+        """A problem's source, and whether times are modelled -> what is known of it."""
         self._fits: dict[tuple[str, int], Fits] = {}
         """A problem's source, and how much smaller -> at which sizes it is judged."""
 
@@ -194,12 +194,14 @@ class Stages:
         found = self._fits.get((problem.source, 0))
         return problem if found is None else replace(problem, source=found.source)
 
-    async def brief(self, oracle: Child, problem: Problem) -> Brief:
-        """What an evaluation must know of the problem; asked once per problem. Raises as `ask_oracle` does."""
-        if problem.source not in self._briefs:
-            found, _ = await self.ask_oracle(oracle, Prepare(self.about(problem)), Brief)
-            self._briefs[problem.source] = found
-        return self._briefs[problem.source]
+    async def brief(self, oracle: Child, problem: Problem, *, modelled: bool = True) -> Brief:
+        """What an evaluation must know of the problem, whose times are modelled or measured; asked once per problem. Raises as
+        `ask_oracle` does."""
+        key = problem.source, modelled
+        if key not in self._briefs:
+            found, _ = await self.ask_oracle(oracle, Prepare(self.about(problem), modelled), Brief)
+            self._briefs[key] = found
+        return self._briefs[key]
 
     async def job(self, kind: str, question: Any, seconds: int, *wanted: type[T], body: bytes = b"") -> tuple[T, bytes, float]:
         """The answer of a child that is forked for this one question with its body, the answer's body, and the processor seconds

@@ -54,6 +54,7 @@ class Kinds:
         self._grid, self._members, self._index, self._exactly = grid, members, index, exactly
         self._alike = np.ones(members.shape, dtype=bool)
         self._touched: set[tuple[int, int, int, int]] = set()
+        self._taken = np.zeros(members.shape)
         self.left: list[Array] = []
         """Sets of programs that have decided something else, each in its own way, in the order of the decisions."""
 
@@ -77,9 +78,19 @@ class Kinds:
         values = values.reshape(-1)
         self._leave(values, values != values[self._index])
 
+    @property
+    def taken(self) -> Array:
+        """How many turns of loops each of these takes, of those loops whose turns are known in all programs."""
+        return self._taken[self._alike]
+
+    def take(self, counts: Array) -> None:
+        """Programs take so many turns of a loop, which sets none of them apart: (programs,)."""
+        self._taken += np.maximum(counts, 0)
+
     def turns(self, counts: Array) -> None:
         """Whoever takes half or twice as many turns of a loop leaves the followed program: (programs,). Where there are two
         lengths alone, as where work is dealt out evenly, all that take the other one leave it, so that both are counted."""
+        self.take(counts)
         two = np.unique(counts[self._alike]).size <= 2
         kinds = counts if two else np.frexp(np.maximum(counts, 0).astype(np.float64))[1]
         self._leave(kinds, kinds != kinds[self._index])
@@ -195,10 +206,15 @@ def _parts(name: str, operands: Sequence[TensorHandle]) -> list[TensorHandle]:
     return found if len(found) <= _MOST_PARTS else []
 
 
-def carrying(made: Any, data: Array) -> Any:
+def carrying(made: Any, data: Array | _Later) -> Any:
     """A handle, with what it is in the other programs."""
     made.others, made.varies = data, True
     return made
+
+
+def carrying_later(made: Any, machine: Any, method: Callable[..., Any], *args: Any) -> Any:
+    """A handle of one number, with what the machine's method makes of these operands in the other programs."""
+    return carrying(made, _Later(machine, method, args, {}, 1)) if any(map(_may_vary, args)) else made
 
 
 def _is_pointer(value: TensorHandle) -> bool:

@@ -110,16 +110,16 @@ def _range(machine: Machine, first: Any, last: Any = None, step: Any = None, **h
     loaded = is_loaded(bounds)
     if not is_known(bounds):
         raise DecidedByMemory
-    if loaded:  # what other programs' bounds are is not looked at
+    if loaded:  # it sets no programs apart
         machine.leave_open()
     differs = loaded and any(is_loaded(bounds[place]) or elsewhere[place] is not None for place in (0, 2))
-    elsewhere = [None, None, None] if loaded else elsewhere
     wide = any(isinstance(b, tl.tensor) and b.dtype.primitive_bitwidth == 64 for b in bounds)
     kind, dtype = (tl.int64, np.int64) if wide else (tl.int32, np.int32)
     start, stop, by = (int(_plain(bound)) for bound in bounds)
     if any(data is not None for data in elsewhere):
         starts, stops, steps = (int(_plain(b)) if data is None else data for b, data in zip(bounds, elsewhere, strict=True))
-        machine.kinds.turns(np.reshape(-((starts - stops) // steps), -1))
+        counts = np.reshape(-((starts - stops) // steps), -1)
+        machine.kinds.take(counts) if loaded else machine.kinds.turns(counts)
 
     def number(of: int) -> Any:
         handle = TensorHandle(np.array([of], dtype=dtype), kind)

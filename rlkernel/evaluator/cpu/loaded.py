@@ -98,7 +98,9 @@ def _marking(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
         if self.accesses != before:
             return mark(made)
         if is_loaded(given):
-            return know(mark(made)) if isinstance(made, TensorHandle) and is_known(given) else mark(made)
+            if not (isinstance(made, TensorHandle) and is_known(given)):
+                return mark(made)
+            return self.followed(name, method, args, kwargs, know(mark(made)))
         return self.followed(name, method, args, kwargs, made)
 
     return call

@@ -18,11 +18,13 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
+import numpy as np
 import triton.language as tl
 
 from rlkernel.evaluator.cpu.between import Between
 from rlkernel.evaluator.cpu.extents import Extents, Place
 from rlkernel.evaluator.cpu.fetching import Turns
+from rlkernel.evaluator.cpu.kinds import Kinds, others
 from rlkernel.evaluator.cpu.latency import Chain, handles
 from rlkernel.evaluator.cpu.loaded import is_known, is_loaded, marked_copy
 from rlkernel.evaluator.cpu.reuse import Reuse
@@ -44,6 +46,7 @@ class Pricing(Protocol):
     """Whether long loops are shortened."""
     counts: Counts
     extents: Extents
+    kinds: Kinds
     reuse: Reuse
     chain: Chain
     last_turn: bool
@@ -202,14 +205,23 @@ class While(_Loop):
         super().__init__(machine, place)
         self._seen = 0
         numbers = [_number(value) for value in (first, last, step)] if machine.dry else [None]
-        turns = 0 if None in numbers else _turns(comparison, *(int(number or 0) for number in numbers))
+        turns = 0 if None in numbers else int(_turns(comparison, *(int(number or 0) for number in numbers)))
         if turns and is_loaded([first, last, step]):
             machine.told = True
             machine.extents.note_told(place)
+            self._take(comparison, [first, last, step])
         self._shorten(turns)
         self._waits, self._counted = Turns(max(1, turns)), turns
         if machine.dry:
             machine.chain.begin_loop(self._waits)
+
+    def _take(self, comparison: str, given: list[Any]) -> None:
+        """Say how many turns other programs have."""
+        elsewhere = [others(value.handle) if isinstance(value, tl.tensor) else None for value in given]
+        if elsewhere[2] is None and any(data is not None for data in elsewhere):
+            first, last, step = (_number(one) if data is None else data for one, data in zip(given, elsewhere, strict=True))
+            assert isinstance(step, int)
+            self._machine.kinds.take(np.reshape(_turns(comparison, first, last, step), -1))
 
     def goes_on(self, test: Any) -> bool:
         """Whether there is another turn."""
@@ -242,16 +254,17 @@ def _number(value: Any) -> int | None:
     return value if type(value) is int else None
 
 
-def _turns(comparison: str, first: int, last: int, step: int) -> int:
-    """How many turns `while first < last` has, where each adds `step`; 0 where it has none or no end.
+def _turns(comparison: str, first: Any, last: Any, step: int) -> Any:
+    """How many turns `while first < last` has, where each adds `step`; 0 where it has none or no end. A bound may be an array of
+    those of several programs.
 
-    >>> _turns("Lt", 0, 100, 32), _turns("LtE", 0, 96, 32), _turns("Gt", 8, 0, -2), _turns("Lt", 0, 8, -1)
-    (4, 4, 4, 0)
+    >>> [int(_turns(*given)) for given in (("Lt", 0, 100, 32), ("LtE", 0, 96, 32), ("Gt", 8, 0, -2), ("Lt", 0, 8, -1))]
+    [4, 4, 4, 0]
     """
-    last += {"LtE": 1, "GtE": -1}.get(comparison, 0)
+    last = last + {"LtE": 1, "GtE": -1}.get(comparison, 0)
     if (comparison in ("Lt", "LtE")) != (step > 0) or step == 0:
         return 0
-    return len(range(first, last, step))
+    return np.maximum(0, -((first - last) // step))
 
 
 def words(machine: Pricing) -> dict[str, Any]:

@@ -92,7 +92,8 @@ class Machine(Atomics):
         if other is not None:
             data[...] = np.broadcast_to(other.data, data.shape)
         data[inside] = values
-        return know(TensorHandle(data, ptrs.get_element_ty()))
+        made = know(TensorHandle(data, ptrs.get_element_ty()))
+        return kinds.carrying_later(made, self, Machine._known, ptrs, mask, other, parts, dtype) if data.size == 1 else made
 
     def create_tensor_pointer_load(
         self, ptr: Any, boundary_check: Any, padding_option: Any, cache_modifier: Any, eviction_policy: Any, is_volatile: Any

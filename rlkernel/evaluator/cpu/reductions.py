@@ -151,7 +151,7 @@ def _unlike_numpy(combine: Any, given: Any) -> bool:
 def _apply(fast: Any, slow: str, met: Callable[[], None]) -> Any:
     def apply_impl(self: Any, given: Any) -> Any:
         met()
-        open_ = any(varies(v.handle) for v in given)  # more than its ends may decide
+        open_ = any(varies(v.handle) and not is_loaded(v) for v in given)  # more than its ends may decide
         self.from_memory, self.known = is_loaded(given) or open_, is_known(given) and not open_
         if not _unlike_numpy(self.combine_fn, given):
             return fast(self, given)

@@ -2,7 +2,8 @@
 
 A followed program says which others decide as it does (`kinds`). The rest is followed on its own, until every kind of program is
 known with its number: a launch then costs what each kind costs, times its number. Within a kind, two programs tell the price if
-they are alike, and more are followed where they differ, as those of a loop that grows along the grid.
+they are alike. Where it is known how many turns their loops take, as of a loop that grows along the grid, those with the fewest
+and the most are followed, and tell it of all between them (`standing`). More are followed where programs differ otherwise.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from operator import mul
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,6 +21,7 @@ import numpy as np
 from rlkernel.evaluator.cpu.kinds import Kinds
 from rlkernel.evaluator.cpu.latency import Chain
 from rlkernel.evaluator.cpu.reuse import Reuse
+from rlkernel.evaluator.cpu.standing import standing
 from rlkernel.evaluator.judging.costs.counts import Counts
 from rlkernel.evaluator.judging.costs.operator_costs import NoCost
 
@@ -80,7 +83,12 @@ class Kind:
     members: Array
     first: int = -1
     """The number of the program that was followed first."""
+    numbers: list[int] = field(default_factory=list)
+    """The numbers of the programs that were followed."""
     followed: list[Counts] = field(default_factory=list)
+    """What each of these costs."""
+    turns: Array = field(default_factory=lambda: np.zeros(1))
+    """How many turns of loops each program takes, as far as that is known."""
     apart: dict[int, float] = field(default_factory=dict)
     """Storage index -> the share of its traffic that several programs do not share, by the program that was followed first."""
     writing: int = 0
@@ -92,6 +100,28 @@ class Kind:
         """One program was followed, beside which the addresses of the others were looked at."""
         counts = self.followed[-1]
         self.apart = {storage: counts.apart.get(storage, moved) / moved for storage, moved in counts.traffic.items() if moved}
+
+    @property
+    def uneven(self) -> bool:
+        """Whether its programs are known to take different numbers of turns."""
+        return bool(self.turns.min() < self.turns.max())
+
+    def standing(self) -> list[float]:
+        """For how many programs each of the followed ones stands."""
+        if not self.uneven:
+            return [self.members.size / len(self.followed)] * len(self.followed)
+        return standing(self.turns, self._turns_followed())
+
+    def bends(self) -> bool:
+        """Whether a program does other work than its turns tell, by those with the fewest and the most."""
+        turns, works = self._turns_followed(), [counts.work for counts in self.followed]
+        low, high = turns.index(min(turns)), turns.index(max(turns))
+        whole = max(1.0, turns[high] - turns[low])
+        expected = [_between(works[low], works[high], (one - turns[low]) / whole) for one in turns]
+        return any(differ([work, other]) for work, other in zip(works, expected, strict=True))
+
+    def _turns_followed(self) -> list[float]:
+        return [float(one) for one in self.turns[np.searchsorted(self.members, self.numbers)]]
 
     def unshared(self, counts: Counts) -> dict[int, float]:
         """Storage index -> the bytes that one of the programs moves, less what others move, too."""
@@ -124,8 +154,8 @@ class Sampling:
         whole = Counts(programs=self._total)
         share = self._total / max(1, sum(kind.members.size for kind in self._kinds))
         for kind in self._kinds:
-            for one in kind.followed:
-                whole.add(replace(one, apart=kind.unshared(one)), share * kind.members.size / len(kind.followed))
+            for one, programs in zip(kind.followed, kind.standing(), strict=True):
+                whole.add(replace(one, apart=kind.unshared(one)), share * programs)
         whole.atomics = self._atomics(share)
         if len(self._kinds) > EXACT_KINDS:  # one that stores less, or nothing, may stand for one that stores more
             whole.left_out = dict.fromkeys(whole.stored, math.inf)
@@ -138,9 +168,10 @@ class Sampling:
         for kind in self._kinds:
             words = Counter(word for one in kind.followed for word in one.atomics)
             for word, programs in words.items():
-                times = sum(one.atomics.get(word, 0.0) for one in kind.followed) / len(kind.followed)
+                times = [one.atomics.get(word, 0.0) for one in kind.followed]
                 everybody = programs > 1 or kind.members.size == 1
-                found[word] = found.get(word, 0.0) + times * (share * kind.members.size if everybody else 1.0)
+                whole = share * sum(map(mul, times, kind.standing())) if everybody else sum(times) / len(times)
+                found[word] = found.get(word, 0.0) + whole
         return found
 
     def programs(self) -> Iterator[int]:
@@ -155,7 +186,7 @@ class Sampling:
             kind = Kind(members, int(members[place]))
             yield from self._follow(kind, place, members)
             kind.learn()
-            kind.members = self._machine.kinds.alike
+            kind.members, kind.turns = self._machine.kinds.alike, self._machine.kinds.taken
             open_ += self._machine.kinds.left
             self._kinds.append(kind)
         for kind in self._kinds:
@@ -189,28 +220,40 @@ class Sampling:
         yield number
         machine.reuse.count(machine.counts)
         machine.counts.deepest = machine.counts.waited = machine.chain.depth
+        kind.numbers.append(number)
         kind.followed.append(machine.counts)
         kind.writing += machine.wrote
         kind.tried |= machine.tried
 
     def _more(self, kind: Kind) -> Iterator[int]:
-        """Others of a kind: one opposite the first; where too few of them write, `SPREAD` in their place, and then
-        `MOST_SAMPLED`; some more where they do different work.
+        """Others of a kind: the one opposite the first, as in `spread`, and those with the fewest and the most turns; where too
+        few of them write, `SPREAD` in their place, and then `MOST_SAMPLED`; some more where they do different work.
 
         What counts is a whole set: one that ended with the program that was looked for would hold too many of its kind."""
         size = kind.members.size
-        if size >= ALIKE and (len(self._kinds) == 1 or not self._long()):
-            begin, half = (size // 2, size - size // 2) if kind.first < kind.members[size // 2] else (0, size // 2)
-            yield from self._follow(kind, begin + self._machine.programs.randrange(half))
+        if size >= ALIKE and (not self._long() or (len(self._kinds) == 1 and not kind.uneven)):
+            place = int(np.searchsorted(kind.members, kind.first))
+            for other in (size - 1 - place,) if 2 * place != size - 1 else (0, size - 1):
+                yield from self._follow(kind, other)
+        if kind.uneven:
+            yield from self._ends(kind)
         for count in (SPREAD, MOST_SAMPLED):
             if kind.tried and kind.writing < ALIKE and len(kind.followed) < size:
-                kind.followed, kind.writing = [], 0
+                kind.numbers, kind.followed, kind.writing = [], [], 0
                 yield from self._some(kind, min(count, size))
-        if len(kind.followed) < min(SPREAD, size) and differ([counts.work for counts in kind.followed]):
+        differs = kind.bends() if kind.uneven else differ([counts.work for counts in kind.followed])
+        if len(kind.followed) < min(SPREAD, size) and differs:
             for place in self._places(kind, SPREAD if self._machine.told else DIFFERENT):
                 if self._long():
                     break
                 yield from self._follow(kind, place)
+
+    def _ends(self, kind: Kind) -> Iterator[int]:
+        """A program with the fewest turns and one with the most."""
+        for most in (kind.turns.max(), kind.turns.min()):
+            places = np.flatnonzero(kind.turns == most)
+            if most not in kind.turns[np.searchsorted(kind.members, kind.numbers)]:
+                yield from self._follow(kind, int(places[self._machine.programs.randrange(places.size)]))
 
     def _some(self, kind: Kind, count: int) -> Iterator[int]:
         for place in self._places(kind, count):
@@ -230,12 +273,19 @@ def differ(works: list[tuple[float, float, float]]) -> bool:
     return any(max(kind) - min(kind) > UNEVEN * max(kind) for kind in zip(*works, strict=True))
 
 
+def _between(first: tuple[float, ...], last: tuple[float, ...], part: float) -> tuple[float, float, float]:
+    """The work so far on the way from one program's to another's."""
+    bytes_, operations, products = (one + part * (other - one) for one, other in zip(first, last, strict=True))
+    return bytes_, operations, products
+
+
 def spread(grid: Grid, count: int, chance: random.Random) -> Iterator[int]:
     """So many numbers of programs, spread evenly over each dimension of the grid. Every two of them lie opposite each other, so
     that two alone tell the mean of work which grows along the grid."""
     axes = []
     for size in grid:
-        places = [min(size - 1, int((slot + chance.random()) * size / count)) for slot in range(count)]
+        half = [min(size - 1, int((slot + chance.random()) * size / count)) for slot in range(count // 2)]
+        places = half + [size // 2] * (count % 2) + [size - 1 - place for place in reversed(half)]
         axes.append([places[slot] for slot in _opposite(count, chance)])
     for x, y, z in zip(*axes, strict=True):
         yield x + grid[0] * (y + grid[1] * z)

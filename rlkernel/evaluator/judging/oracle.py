@@ -102,12 +102,13 @@ class Oracle:
             enough = 0 if question.doubted else ENOUGH
         return codec.pack(self._rounds(reply, enough), reply)
 
-    def _problem(self, about: About) -> Prepared | str:
+    def _problem(self, about: About, *, modelled: bool = True) -> Prepared | str:
         """The problem, or why it cannot be used."""
-        key = f"{about.profile} {about.precision} {about.name} {about.source}"
+        key = f"{modelled} {about.profile} {about.precision} {about.name} {about.source}"
         if key not in self._problems:
             try:
-                self._problems[key] = prepare(about.source, about.name, profile_of(about.profile), about.precision)
+                profile = profile_of(about.profile)
+                self._problems[key] = prepare(about.source, about.name, profile, about.precision, modelled=modelled)
             except BrokenReference as error:
                 self._problems[key] = str(error)
             if len(self._problems) > 256:
@@ -115,7 +116,7 @@ class Oracle:
         return self._problems[key]
 
     def _brief(self, question: Prepare) -> Brief | Broken:
-        problem = self._problem(question.about)
+        problem = self._problem(question.about, modelled=question.modelled)
         if isinstance(problem, str):
             return Broken(problem)
         costs, reference = problem.costs, encoding.to_json(problem.program)

@@ -62,8 +62,9 @@ class Prepared:
     """What kernels take at least that loop as far as these say."""
 
 
-def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision) -> Prepared:
-    """A problem traced at both of its sizes. Raises BrokenReference, one line that names the problem."""
+def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision, *, modelled: bool = True) -> Prepared:
+    """A problem traced at both of its sizes. modelled: whether times are; where they are measured, nobody asks for the floors of
+    modelled ones, nor for what is done to inputs without a GPU. Raises BrokenReference, one line that names the problem."""
     small, full = load_reference(source, small=True, name=name), load_reference(source, small=False, name=name)
     try:
         traced_small = TracedReference(small, profile)
@@ -74,17 +75,15 @@ def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision
             traced_small = TracedReference(small, profile, replaced)
         one_size = apply_small(source, name=name) == source
         traced_full = traced_small if one_size else TracedReference(full, profile, replaced)
-        matters = _matters(source, name, profile, small, (traced_small.program, traced_full.program))
-        costs = traced_full.costs(precision, matters)
-        plants = _plants(small, source, traced_small)
-        known, little = traced_full.known(), traced_small.given <= MOST_LOOKED_AT
-        if not little or may_hide(_given(small, 0, buffers=False), _given(small, 1, buffers=False)):
-            costs = replace(costs, reads=NOTHING)
-        elif all(costs.reads.inputs) and not makes_zeros(traced_full.program) and not tells_places(traced_full.program):
-            costs = replace(costs, reads=replace(costs.reads, made=True))
-        if matters is ALL:
-            costs = replace(costs, least_share=_least_share(costs, small, traced_small))
-        told = _told(small, traced_full, costs, precision, matters) if known and little else None
+        matters = _matters(source, name, profile, small, (traced_small.program, traced_full.program)) if modelled else ALL
+        costs, told = traced_full.costs(precision, matters), None
+        known: tuple[KnownInput, ...] = ()
+        plants = _plants(small, source, traced_small) if modelled else ()
+        if modelled:
+            costs = _asked_for(costs, small, traced_small, traced_full, matters)
+            known = traced_full.known()
+        if known and traced_small.given <= MOST_LOOKED_AT:
+            told = _told(small, traced_full, costs, precision, matters)
     except Untraceable as error:
         raise BrokenReference(f"{name}: the reference cannot be traced: {error}") from error
     except BrokenReference:
@@ -103,6 +102,18 @@ def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision
     return Prepared(
         small, variants, traced_small.modal, costs, traced_full.program, numbers, counts, distances, plants, known, told
     )  # fmt: skip
+
+
+def _asked_for(
+    costs: Costs, small: Reference, traced_small: TracedReference, traced_full: TracedReference, matters: Matters
+) -> Costs:  # fmt: skip
+    """What is asked for at least, by the values of what a forward is given."""
+    little = traced_small.given <= MOST_LOOKED_AT
+    if not little or may_hide(_given(small, 0, buffers=False), _given(small, 1, buffers=False)):
+        costs = replace(costs, reads=NOTHING)
+    elif all(costs.reads.inputs) and not makes_zeros(traced_full.program) and not tells_places(traced_full.program):
+        costs = replace(costs, reads=replace(costs.reads, made=True))
+    return replace(costs, least_share=_least_share(costs, small, traced_small)) if matters is ALL else costs
 
 
 def _told(

@@ -96,6 +96,8 @@ class Prepare:
     """Pool to oracle: what is there to know of this problem?"""
 
     about: About
+    modelled: bool = True
+    """Whether candidates' times are modelled; floors of these, and what goes with them, are left out otherwise."""
 
 
 @dataclass(frozen=True, slots=True)

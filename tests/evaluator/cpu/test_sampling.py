@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rlkernel.evaluator.cpu.kinds import Kinds
 from rlkernel.evaluator.cpu.latency import Chain
 from rlkernel.evaluator.cpu.reuse import Reuse
-from rlkernel.evaluator.cpu.sampling import EXACT_KINDS, MOST_KINDS, Sampling, differ, spread
+from rlkernel.evaluator.cpu.sampling import DIFFERENT, EXACT_KINDS, MOST_KINDS, Sampling, differ, spread
 from rlkernel.evaluator.judging.costs.counts import Counts
 
 
@@ -22,6 +22,12 @@ def test_programs_are_spread_over_each_dimension() -> None:
     numbers = list(spread((64, 32, 1), 16, random.Random(0)))
     assert sorted(number % 64 // 4 for number in numbers) == list(range(16))
     assert sorted(number // 64 // 2 for number in numbers) == list(range(16))
+
+
+@given(st.tuples(*[st.integers(1, 40)] * 3), st.sampled_from([2, 4, 16, 64]), st.integers(0, 99))
+def test_every_two_programs_lie_opposite_each_other(grid: tuple[int, int, int], count: int, seed: int) -> None:
+    numbers = list(spread(grid, count, random.Random(seed)))
+    assert {one + other for one, other in zip(numbers[::2], numbers[1::2], strict=True)} == {math.prod(grid) - 1}
 
 
 def test_a_quarter_more_of_anything_is_a_difference() -> None:
@@ -35,7 +41,7 @@ class Launch:
 
     def __init__(self, seed: int, inside: object) -> None:
         self.counts, self.kinds, self.reuse, self.wrote, self.tried, self.accesses = Counts(), Kinds(), Reuse(), False, False, 0
-        self.chain, self.undecided = Chain(), False
+        self.chain, self.undecided, self.told = Chain(), False, False
         self.programs, self.inside = random.Random(seed), inside
 
     def stored(self, blocks: int) -> float:
@@ -118,7 +124,8 @@ def test_the_last_program_is_followed_and_counts_no_more_than_any_other(programs
     for number in sampling.programs():
         followed.append(number)
         launch.wrote = launch.tried = True
-        launch.counts.store(0, 100 if number == programs - 1 and len(followed) > 2 else 1, 0)
+        counted = 3 if 2 * followed[0] == programs - 1 else 2  # opposite the middle lie both ends
+        launch.counts.store(0, 100 if number == programs - 1 and len(followed) > counted else 1, 0)
     assert programs - 1 in followed
     assert sampling.counts().stored[0] == programs
 
@@ -132,3 +139,43 @@ def test_the_last_program_is_left_alone_where_memory_decides_who_goes_on() -> No
         launch.wrote = launch.tried = launch.undecided = True
         launch.counts.store(0, 1, 0)
     assert followed and 10**6 - 1 not in followed
+
+
+@given(st.integers(2, 3000), st.integers(0, 10**9), st.integers(0, 99), st.integers(0, 50), st.integers(1, 50))
+def test_what_grows_with_known_turns_costs_the_same_whichever_programs_are_drawn(
+    programs: int, shape: int, seed: int, once: int, each: int
+) -> None:
+    turns = np.random.default_rng(shape).zipf(1.5, programs).clip(0, 5000) - 1
+    launch, followed = Launch(seed, None), 0
+    sampling = Sampling(launch, (programs, 1, 1))
+    for number in sampling.programs():
+        launch.kinds.take(turns[launch.kinds._members])
+        launch.wrote = launch.tried = True
+        launch.counts.move(0, float(once + each * turns[number]))
+        followed += 1
+    counts = sampling.counts()
+    assert counts.traffic[0] == pytest.approx(programs * once + each * turns.sum())
+    assert counts.largest[0] == once + each * turns.max()
+    assert followed <= 6  # the first and those opposite, those with the fewest and the most turns, and the last
+
+
+@given(st.integers(2, 5000), st.integers(0, 99), st.integers(1, 50))
+def test_work_that_grows_along_the_grid_costs_the_same_whichever_programs_are_drawn(programs: int, seed: int, each: int) -> None:
+    """As where a program reads its row up to the diagonal by one access."""
+    launch = Launch(seed, None)
+    sampling = Sampling(launch, (programs, 1, 1))
+    for number in sampling.programs():
+        launch.wrote = launch.tried = True
+        launch.counts.move(0, float(7 + each * number))
+    assert sampling.counts().traffic[0] == pytest.approx(7 * programs + each * programs * (programs - 1) / 2)
+
+
+def test_more_programs_are_followed_where_turns_do_not_tell_what_a_program_does() -> None:
+    launch, followed = Launch(0, None), 0
+    sampling = Sampling(launch, (4096, 1, 1))
+    for number in sampling.programs():
+        launch.kinds.take(launch.kinds._members)
+        launch.wrote = launch.tried = True
+        launch.counts.move(0, float(number**4))
+        followed += 1
+    assert followed == 4 + DIFFERENT + 1

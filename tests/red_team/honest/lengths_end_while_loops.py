@@ -1,4 +1,4 @@
-# own/lengths correct cpu=correct|implausible catalogue=57: a loop counts up to a length that is drawn; sometimes the programs that are drawn for a price have few turns
+# own/lengths correct catalogue=57: a loop counts up to a length that is drawn
 import torch
 import torch.nn as nn
 import triton

@@ -1,4 +1,4 @@
-# own/uneven_segments correct cpu=correct|implausible catalogue=57: loops begin and end where bounds of segments say; sometimes the programs that are drawn for a price have few turns
+# own/uneven_segments correct catalogue=57: loops begin and end where bounds of segments say
 import torch
 import torch.nn as nn
 import triton

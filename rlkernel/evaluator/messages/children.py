@@ -150,6 +150,8 @@ class Priced:
     """The kernels whose masks leave elements out."""
     told: bool = False
     """Whether a loop ends where a whole number of the inputs says."""
+    efforts: dict[Kernel, tuple[float, float]] = field(default_factory=dict)
+    """Kernel -> its operations, and the elements of the blocks that it stores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,3 +252,5 @@ class Ran:
     """What all rounds take, by the first of all, see `cpu.pace`; 0 where that was in another request."""
     limited: bool = False
     """Whether fixed numbers decide at full size alone, and the first round gives something else where they decide here, too."""
+    effort: float = 1.0
+    """The share of what kernels compute in the first round for the elements that they store which they compute at full size."""

@@ -99,3 +99,10 @@ def test_kernelbenchs_comparison_stands_beside_any_status() -> None:
         found = combine(replace(FACTS, matches=matches, detail="wrong", close=Closeness.LOOSE), Seconds())
         assert (found.correct, found.kernelbench_close) == (matches, Closeness.LOOSE)
         assert Evaluation.from_json(found.to_json()) == found
+
+
+def test_who_computes_less_for_an_element_at_full_shape_is_told_how_much_less() -> None:
+    found = combine(replace(FACTS, effort=0.58), Seconds())
+    assert found.status is Status.IMPLAUSIBLE
+    assert found.detail.startswith("58% of what kernels compute for an element where results are compared is done at full shape")
+    assert combine(replace(FACTS, effort=0.8), Seconds()).correct

@@ -47,6 +47,8 @@ class Counts:
     """By operand type of `tl.dot`, each as often as its precision needs it: three products of tf32 for one of tf32x3."""
     operations: float = 0.0
     """All of them, each once: neither what some take longer, as those of float64, nor further products of parts count."""
+    lanes: float = 0.0
+    """Elements of the blocks that are stored, those that masks leave out, too."""
     atomics: dict[int, float] = field(default_factory=dict)
     """Address -> the atomics on the word that lies there: of the words that most of them meet at."""
     scattered: dict[int, float] = field(default_factory=dict)
@@ -111,6 +113,7 @@ class Counts:
         _add(self.scattered, other.scattered, factor)
         self.flops += other.flops * factor
         self.operations += other.operations * factor
+        self.lanes += other.lanes * factor
         self.deepest = max(self.deepest, other.deepest)
         self.waited += other.waited * factor
         largest, work = self.largest, other.work

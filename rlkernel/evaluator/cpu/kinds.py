@@ -145,14 +145,15 @@ class _Later:
     def data(self) -> Array | None:
         """None: the method's result has no row for each program."""
         machine, method, args, kwargs, ends = self._call
-        counted = machine.counts.flops, machine.counts.operations
+        counts = machine.counts
+        counted = counts.flops, counts.operations, counts.on_floats
         try:
             given = {key: _ends(value, ends) for key, value in kwargs.items()}
             data = method(machine, *_ends(args, ends), **given).data
         except (AttributeError, IndexError, TypeError, ValueError):
             return None
         finally:
-            machine.counts.flops, machine.counts.operations = counted
+            counts.flops, counts.operations, counts.on_floats = counted
         return data if data.ndim == 2 and data.shape[0] == machine.kinds.count and data.shape[1] <= ends else None
 
 

@@ -24,7 +24,7 @@ from rlkernel.evaluator.cpu.memory import OutOfBounds
 from rlkernel.evaluator.cpu.neighbours import GoneBy
 from rlkernel.evaluator.cpu.pace import Pace, TooMuchWork
 from rlkernel.evaluator.cpu.pricing import Pricing
-from rlkernel.evaluator.cpu.reached import Shares
+from rlkernel.evaluator.cpu.reached import OF_SAMPLED, READ, Shares
 from rlkernel.evaluator.devices import profile_of
 from rlkernel.evaluator.judging.costs.operator_costs import NoCost
 from rlkernel.evaluator.judging.references.flags import set_precision
@@ -190,7 +190,8 @@ def _priced(request: RunRequest, compiled: dict[int, int], body: bytes) -> Price
     extents = the_machine()[0].extents
     repeated, left_out = extents.repeated(request.full), extents.left_out(request.full)
     told = extents.told
-    unread = pricing.shares.unread(request.reads, lambda: _small_shares(request, compiled, body))
+    least = OF_SAMPLED if told else READ
+    unread = pricing.shares.unread(request.reads, lambda: _small_shares(request, compiled, body), least)
     efforts = the_machine()[0].efforts.of(request.full)
     return Priced(tuple(rows), unwritten, pricing.idle, repeated, unread, left_out, told, efforts)
 

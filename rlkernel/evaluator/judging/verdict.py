@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rlkernel.evaluator.compile.binaries import Compiled
-from rlkernel.evaluator.judging.costs.least_work import LEAST
+from rlkernel.evaluator.judging.costs.least_work import LEAST, OF_DOTS, WHOLE
 from rlkernel.evaluator.messages.children import StepTime
 from rlkernel.evaluator.messages.judgement import Unread
 from rlkernel.evaluator.program.operators import is_random
@@ -177,7 +177,10 @@ def _status(facts: Facts, launches: tuple[LaunchFact, ...]) -> tuple[Status, str
         return Status.IMPLAUSIBLE, f"{share}: do the same work at every size; {WITHOUT_GPU}"
     if facts.times is not None and facts.times.candidate_us < facts.floor_us:
         return Status.IMPLAUSIBLE, f"{facts.times.candidate_us:.1f} us is less than {_least(facts.times.timing, facts.floor_us)}"
-    if (done := sum(row.operations for row in facts.rows)) < facts.least_share * facts.products:
+    done, least = sum(row.operations for row in facts.rows), facts.least_share
+    if least >= WHOLE:  # what leads to the elements would hide what is left out of them
+        done, least = min(done, sum(row.of_products for row in facts.rows)), OF_DOTS
+    if done < least * facts.products:
         share = f"{done / facts.products:.0%} of the operations of the reference's products are done at full shape"
         return Status.IMPLAUSIBLE, f"{share}; {WITHOUT_GPU}"
     return Status.CORRECT, ""

@@ -40,6 +40,8 @@ class StepTime:
     """The operator that the step calls, e.g. `aten.add.Tensor`."""
     operations: Annotated[float, Between(0.0, 1e24)] = 0.0
     """The operations that the step takes, where its time is modelled."""
+    of_products: Annotated[float, Between(0.0, 1e24)] = 0.0
+    """Those of them that may be operations of products."""
 
     def __post_init__(self) -> None:
         if (self.function is None) == (self.op is None):

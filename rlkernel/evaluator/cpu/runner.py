@@ -190,8 +190,7 @@ def _priced(request: RunRequest, compiled: dict[int, int], body: bytes) -> Price
     extents = the_machine()[0].extents
     repeated, left_out = extents.repeated(request.full), extents.left_out(request.full)
     told = extents.told
-    least = OF_SAMPLED if told else READ
-    unread = pricing.shares.unread(request.reads, lambda: _small_shares(request, compiled, body), least)
+    unread = pricing.shares.unread(request.reads, lambda: _small_shares(request, compiled, body), OF_SAMPLED if told else READ)
     efforts = the_machine()[0].efforts.of(request.full)
     return Priced(tuple(rows), unwritten, pricing.idle, repeated, unread, left_out, told, efforts)
 

@@ -130,7 +130,7 @@ class CpuJudge:
             facts = Facts(
                 program=full.program, same_work=census(small.program) == census(full.program), kernels=_by_step(kernels),
                 rows=priced.rows, live=_by_source(small.program, full.program, ran.live), unwritten=priced.unwritten,
-                unread=priced.unread, limited=ran.limited,
+                unread=priced.unread, limited=ran.limited, effort=ran.effort,
                 matches=compared.matches, other_mode_only=compared.other and small.other is not None, detail=compared.detail,
                 error=compared.error, close=compared.close, times=Times.modelled(brief.reference_us, modelled_us),
                 floor_us=told.floor_us, products=brief.products, least_share=told.least_share,
@@ -236,7 +236,7 @@ def check(ran: Ran, request: RunRequest) -> None:
     rows, idle, repeated = priced.rows, priced.idle, priced.repeated
     if any(row.step >= steps or (row.function is not None and row.function >= kernels) for row in rows):
         raise wire.BadMessage("the time of a step that there is not")
-    known = [*idle, *(one.function for one in (*ran.short, *repeated)), *priced.left_out]
+    known = [*idle, *(one.function for one in (*ran.short, *repeated)), *priced.left_out, *priced.efforts]
     if any(one >= kernels for one in known) or any(one >= len(request.program.functions) for one in ran.live):
         raise wire.BadMessage("a kernel that there is not")
 

@@ -87,7 +87,8 @@ class Arithmetic(InterpreterBuilder):  # type: ignore[misc]
         raise AttributeError(name)
 
     def _work(self, data: Array, dtype: Any, each: float) -> None:
-        self.counts.compute(float(np.size(data)), each * (FLOAT64 if dtype.scalar == tl.float64 else 1.0))
+        kind = dtype.scalar
+        self.counts.compute(float(np.size(data)), each * (FLOAT64 if kind == tl.float64 else 1.0), floats=kind.is_floating())
 
     def _of_binary(self, op: Any, dtype: Any) -> float:
         """What an operation on two operands costs: a division is a special function, and a few products around it."""
@@ -235,6 +236,8 @@ class Arithmetic(InterpreterBuilder):  # type: ignore[misc]
         precision = str(input_precision).lower()
         passes = (3.0 if precision.endswith("x3") else 6.0 if precision.endswith("x6") else 1.0) if name == "fp32" else 1.0
         work = 2.0 * a.data.size * b.data.shape[-1]
+        self.counts.on_floats += work
+        self.counts.dots += work
         if name == "fp64" or (name == "fp32" and "ieee" in precision):
             self.counts.compute(work, FLOAT64 if name == "fp64" else 1.0)
         else:

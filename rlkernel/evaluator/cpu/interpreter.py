@@ -217,7 +217,8 @@ class Interpreter:
             raise OutOfBounds(f"line {line}: kernel {name}: {error}") from error
         except Exception as error:  # the kernel's failure becomes data
             raise KernelFailed(f"line {line}: kernel {name}: {_describe(error)}") from error
-        counts = sampling.counts()
+        counts = sampling.counts() if dry else machine.counts
+        machine.efforts.note(source, counts)
         for place in counts.stored if held else ():
             self.known.pop(storages[place] if 0 <= place < len(storages) else -1, None)
         if sampling.uneven:

@@ -156,14 +156,15 @@ class _Later:
     def data(self) -> Array | None:
         """None: the method's result has no row for each program."""
         machine, method, args, kwargs, ends = self._call
-        counted = machine.counts.flops, machine.counts.operations
+        counts = machine.counts
+        counted = counts.flops, counts.operations, counts.on_floats
         try:
             given = {key: _ends(value, ends) for key, value in kwargs.items()}
             data = method(machine, *_ends(args, ends), **given).data
         except (AttributeError, IndexError, TypeError, ValueError):
             return None
         finally:
-            machine.counts.flops, machine.counts.operations = counted
+            counts.flops, counts.operations, counts.on_floats = counted
         return data if data.ndim == 2 and data.shape[0] == machine.kinds.count and data.shape[1] <= ends else None
 
 
@@ -257,7 +258,8 @@ def _ends(value: Any, count: int) -> Any:
 
 def followed(machine: Any, name: str, method: Callable[..., Any], args: Any, kwargs: dict[str, Any], made: Any) -> Any:
     """What the machine's method of this name made of these operands, with what it would have made in the other programs."""
-    if name == "create_addptr":  # what descriptors make of places, nobody follows
+    cast = name == "create_bitcast" and _is_pointer(made)  # pointers to truth values become such to bytes
+    if name == "create_addptr" or (cast and vars(args[0]).get("added", False)):  # what descriptors make of places, nobody follows
         made.added = True
     if not any(map(_may_vary, args)) and not any(map(_may_vary, kwargs.values())):
         return made
@@ -267,11 +269,11 @@ def followed(machine: Any, name: str, method: Callable[..., Any], args: Any, kwa
     for result in _handles([made]):
         result.varies = True
         result.parts = _parts(name, operands)
-        if _is_pointer(result) and (lost or name not in _POINTERS):
+        if _is_pointer(result) and (lost or not (cast or name in _POINTERS)):
             continue
         if lost or (mixed and (result.data.size == 1 or name in _MIXING)):
             mark(result)
-        elif name in _KEEP_ENDS:
+        elif cast or name in _KEEP_ENDS:
             result.others = next(vars(operand)["others"] for operand in operands if varies(operand))
         else:
             result.others = _Later(machine, method, args, kwargs, 2 if result.data.size > 1 else 1)

@@ -158,7 +158,7 @@ def _counted(machine: Machine, reduction: Any) -> Any:
 
     def call(values: Any, axis: Any, *args: Any, **kwargs: Any) -> Any:
         for value in values if isinstance(values, (tuple, tl.core.tuple)) else (values,):
-            machine.counts.compute(float(value.handle.data.size))
+            machine.counts.compute(float(value.handle.data.size), floats=value.dtype.scalar.is_floating())
         made = reduction(values, axis, *args, **kwargs)
         if machine.dry:
             machine.chain.reduced(values, axis, made)

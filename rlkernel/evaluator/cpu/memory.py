@@ -15,6 +15,7 @@ from triton.runtime.interpreter import InterpreterOptions
 
 from rlkernel.evaluator.cpu import kinds
 from rlkernel.evaluator.cpu.arithmetic import Arithmetic
+from rlkernel.evaluator.cpu.efforts import Efforts
 from rlkernel.evaluator.cpu.extents import Extents
 from rlkernel.evaluator.cpu.known import KnownMemory
 from rlkernel.evaluator.cpu.latency import Chain
@@ -66,6 +67,7 @@ class Memory(Arithmetic):
         super().__init__()
         self.extents = Extents()
         self.limits = Limits()
+        self.efforts = Efforts()
         self.hints_on_memory: set[tuple[str, int]] = set()
         """Functions and lines of the hints about values that memory decides, as far as launches were priced."""
         self.false_neighbours: dict[Hint, FalseNeighbours] = {}
@@ -158,6 +160,7 @@ class Memory(Arithmetic):
             raise OutOfBounds(f"program {self.grid_idx} {verb} elements at addresses that are no multiple of their size")
         self.wrote |= write and (unknown or addresses.size > 0)
         missing = math.prod(shape) - addresses.size
+        self.counts.lanes += math.prod(shape) if write else 0
         self.left_out |= (unknown and not self.last_turn) or missing > 0
         if not self.dry:
             self._note_undone(missing, write=write)

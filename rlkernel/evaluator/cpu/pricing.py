@@ -172,7 +172,9 @@ class Pricing:
                 us, counts = last[0]
                 stores.of_kernel(counts)
                 reached.of_kernel(counts)
-                rows.append(StepTime(index, us, function=step.function, operations=counts.operations))
+                rows.append(
+                    StepTime(index, us, function=step.function, operations=counts.operations, of_products=counts.of_products)
+                )
             elif isinstance(step, Op):
                 self._forget(index, step, read, made)
                 us = operator_us(step, read, made, self.profile, self.precision)
@@ -180,7 +182,7 @@ class Pricing:
                 reached.of_operator(index, read, made, works=us > 0)
                 if us > 0:
                     work = flops(step, read, made) or float(max((t.numel() for t in [*read, *made]), default=0))
-                    rows.append(StepTime(index, us, op=step.op, operations=work))
+                    rows.append(StepTime(index, us, op=step.op, operations=work, of_products=work))
 
         replay = Replay(self.program, torch.device("meta"), launch, configs=configs)
         replay.init(init_inputs, 0)

@@ -20,9 +20,13 @@ from rlkernel.evaluator.judging.costs.counts import ELSEWHERE, Counts
 from rlkernel.evaluator.judging.costs.operator_costs import dense_bytes
 from rlkernel.evaluator.messages.judgement import Reads, Unread
 
-READ = 0.8
-"""Share that must be read of what the reference needs whole, where all of it is read at the size that is compared."""
-NEARLY_ALL = 0.95
+READ = 0.95
+"""Share that must be read of what the reference needs whole, where all of it is read at the size that is compared. Of the red
+team's honest kernels, none reads less than 99.9 %."""
+OF_SAMPLED = 0.8
+"""The same where programs differ in how much they read, so that those that were followed may read less than others: of kernels
+whose loops end where whole numbers of the inputs say; and the share of what is written that must be read."""
+NEARLY_ALL = 0.98
 """Share of a tensor that counts as all of it there."""
 
 
@@ -37,14 +41,14 @@ class Shares:
     made: Mapping[int, float] = field(default_factory=dict)
     """The share of what is written into the memory that a step makes, by the step."""
 
-    def unread(self, reads: Reads, small: Callable[[], Shares]) -> Unread:
+    def unread(self, reads: Reads, small: Callable[[], Shares], least: float = READ) -> Unread:
         """What of the reference's needs, or of what was written, is left alone in part. `small`: the
         same at the size at which results are compared, which is asked for where it may say that the candidate needs no more
-        there, either."""
+        there, either. least: the share that must be read."""
         given = enumerate(zip(self.inputs, reads.inputs, strict=False))  # there are no reads where nothing is claimed
-        places = [place for place, (share, size) in given if size and share < READ]
-        names = [name for name, size in reads.parameters.items() if size and self.state.get(name, 1.0) < READ]
-        made = [step for step, share in self.made.items() if reads.made and share < READ]
+        places = [place for place, (share, size) in given if size and share < least]
+        names = [name for name, size in reads.parameters.items() if size and self.state.get(name, 1.0) < least]
+        made = [step for step, share in self.made.items() if reads.made and share < OF_SAMPLED]
         if not places and not names and not made:
             return Unread.NOTHING
         there = small()

@@ -15,6 +15,7 @@ import torch
 
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.cpu.beyond import shows
+from rlkernel.evaluator.cpu.efforts import Efforts
 from rlkernel.evaluator.cpu.extents import Extents
 from rlkernel.evaluator.cpu.interpreter import Idle, Interpreter, KernelFailed
 from rlkernel.evaluator.cpu.language import the_machine
@@ -23,7 +24,7 @@ from rlkernel.evaluator.cpu.memory import OutOfBounds
 from rlkernel.evaluator.cpu.neighbours import GoneBy
 from rlkernel.evaluator.cpu.pace import Pace, TooMuchWork
 from rlkernel.evaluator.cpu.pricing import Pricing
-from rlkernel.evaluator.cpu.reached import Shares
+from rlkernel.evaluator.cpu.reached import OF_SAMPLED, READ, Shares
 from rlkernel.evaluator.devices import profile_of
 from rlkernel.evaluator.judging.costs.operator_costs import NoCost
 from rlkernel.evaluator.judging.references.flags import set_precision
@@ -189,15 +190,16 @@ def _priced(request: RunRequest, compiled: dict[int, int], body: bytes) -> Price
     extents = the_machine()[0].extents
     repeated, left_out = extents.repeated(request.full), extents.left_out(request.full)
     told = extents.told
-    unread = pricing.shares.unread(request.reads, lambda: _small_shares(request, compiled, body))
-    return Priced(tuple(rows), unwritten, pricing.idle, repeated, unread, left_out, told)
+    unread = pricing.shares.unread(request.reads, lambda: _small_shares(request, compiled, body), OF_SAMPLED if told else READ)
+    efforts = the_machine()[0].efforts.of(request.full)
+    return Priced(tuple(rows), unwritten, pricing.idle, repeated, unread, left_out, told, efforts)
 
 
 def _small_shares(request: RunRequest, compiled: dict[int, int], body: bytes) -> Shares:
     """What the candidate touches where results are compared; nothing where it cannot be followed there."""
     machine, _ = the_machine()
-    kept = machine.gone_by, machine.hints_on_memory, machine.limits
-    machine.gone_by, machine.hints_on_memory, machine.limits = GoneBy(), set(), Limits()
+    kept = machine.gone_by, machine.hints_on_memory, machine.limits, machine.efforts
+    machine.gone_by, machine.hints_on_memory, machine.limits, machine.efforts = GoneBy(), set(), Limits(), Efforts()
     one = _Round(request.rounds[0], body)
     pricing = Pricing(request.program, profile_of(request.profile), request.precision)
     alike = [type(step) for step in request.program.forward] == [type(step) for step in request.full.forward]
@@ -207,7 +209,7 @@ def _small_shares(request: RunRequest, compiled: dict[int, int], body: bytes) ->
     except FAILURES:
         return Shares((0.0,) * len(one.inputs))
     finally:
-        machine.gone_by, machine.hints_on_memory, machine.limits = kept
+        machine.gone_by, machine.hints_on_memory, machine.limits, machine.efforts = kept
     return pricing.shares if alike else replace(pricing.shares, made={})
 
 
@@ -224,20 +226,20 @@ def _run(request: RunRequest, body: bytes) -> bytes:
     compiled = {step_number(step): config for step, config in request.configs.items()}
     machine, _ = the_machine()
     machine.draw_from(request.key)
-    machine.limits = Limits()
+    machine.limits, machine.efforts = Limits(), Efforts()
     set_precision(request.precision)
     try:
         priced = request.priced or _priced(request, compiled, body)
     except FAILURES as error:
         return codec.pack(replace(_failed(error), at_full=True))
-    machine.extents = Extents()
+    machine.extents, machine.efforts = Extents(), Efforts()
     configs = _configs_alike(compiled, full, small)
     interpreter = Interpreter(small)
     reply = wire.Body()
     rounds: list[RoundOutputs] = []
     live: dict[int, bool] = {}
     module: _Module | None = None
-    work, limited = 0, False
+    work, limited, effort = 0, False, 1.0
     for index, entry in enumerate(request.rounds, request.before):
         one = _Round(entry, body)
         interpreter.machine.begin_round(index)
@@ -263,6 +265,7 @@ def _run(request: RunRequest, body: bytes) -> bytes:
             )
         )
         if index == 0:
+            effort = machine.efforts.share(priced.efforts, full)
             work = int(pace.work) * _forwards(request)
             if request.priced is None and not request.hides:
                 made, most = partial(_Module, small, interpreter, configs, one), PATIENCE * pace.work + LEAST_PATIENCE
@@ -273,7 +276,7 @@ def _run(request: RunRequest, body: bytes) -> bytes:
             _refuse_idle(full, priced, {small.functions[number].source for number, alive in live.items() if alive})
     found = None if request.priced is not None else priced
     short, unfilled = machine.extents.short(priced.repeated, full), machine.extents.unfilled(priced.left_out, full)
-    return codec.pack(Ran(tuple(rounds), found, live, short, unfilled, work, limited), reply)
+    return codec.pack(Ran(tuple(rounds), found, live, short, unfilled, work, limited, effort), reply)
 
 
 def _orders(request: PriceRequest) -> bytes:

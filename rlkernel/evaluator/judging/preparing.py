@@ -10,6 +10,7 @@ import torch
 from rlkernel.errors import BrokenReference, one_line
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.costs.least_work import ALL, LEAST, Matters, has_one_product, leaves_rows, may_hide
+from rlkernel.evaluator.judging.costs.roofline import TRIANGLE
 from rlkernel.evaluator.judging.inputs.equals import may_repeat, repeats_of
 from rlkernel.evaluator.judging.inputs.little import resized_of
 from rlkernel.evaluator.judging.inputs.planting import Planting
@@ -21,8 +22,8 @@ from rlkernel.evaluator.judging.references.reference_calls import tensors_of
 from rlkernel.evaluator.judging.references.traced_reference import Costs, TracedReference
 from rlkernel.evaluator.judging.sizes.counterparts import Shape, counterparts
 from rlkernel.evaluator.judging.sizes.counting import counts_elements
-from rlkernel.evaluator.judging.sizes.distances import hides_distances, tells_places
-from rlkernel.evaluator.judging.zeros.full_share import Studied, full_share, makes_zeros, multiplies
+from rlkernel.evaluator.judging.sizes.distances import cuts, hides_distances, tells_places
+from rlkernel.evaluator.judging.zeros.full_share import OF_INPUTS, Studied, full_share, makes_zeros, multiplies
 from rlkernel.evaluator.messages.judgement import NOTHING, KnownInput, Told
 from rlkernel.evaluator.program.replaced import drawn
 from rlkernel.evaluator.program.schema import Op, Program
@@ -176,16 +177,19 @@ def _least_share(costs: Costs, small: Reference, traced: TracedReference) -> flo
 def _matters(
     source: str, name: str, profile: DeviceProfile, small: Reference, programs: tuple[Program, Program]
 ) -> Matters:  # fmt: skip
-    """What structural zeros leave of a reference's products at full shape; all where it has none, or too few to matter.
+    """What structural zeros leave of a reference's products at full shape, and of its inputs; all where it has none, or too few
+    to matter. Where it has no products, only places and slices are taken to hide a part of an input.
     `programs`: at small and at full shape, whose steps must be the same."""
     alike, other = ([step.op for step in program.forward if isinstance(step, Op)] for program in programs)
-    if alike != other or not multiplies(programs[0]):
+    products = multiplies(programs[0])
+    hides = makes_zeros(programs[0]) and (tells_places(programs[0]) or cuts(programs[0]))
+    if alike != other or not (products or hides):
         return ALL
     if not makes_zeros(programs[0]) and not may_hide(tensors_of(small.inputs(0)), tensors_of(small.inputs(1))):
         return ALL
     with Usual(FEWEST_AT_OTHER_SIZES).bounded():
-        found = full_share(Studied(name, without_small(source), profile, source))
-    return found if found is not None and found.steps else ALL
+        found = full_share(Studied(name, without_small(source), profile, source, TRIANGLE if products else OF_INPUTS))
+    return found if found is not None and (found.steps or not products) else ALL
 
 
 def _given(reference: Reference, seed: int, *, buffers: bool = True) -> list[torch.Tensor]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rlkernel.evaluator.compile.binaries import Compiled
-from rlkernel.evaluator.judging.costs.least_work import LEAST
+from rlkernel.evaluator.judging.costs.least_work import LEAST, OF_DOTS, WHOLE
 from rlkernel.evaluator.messages.children import StepTime
 from rlkernel.evaluator.messages.judgement import Unread
 from rlkernel.evaluator.program.operators import is_random
@@ -21,6 +21,9 @@ LIMITED = (
     "a fixed number decides at full shape alone, and changes the result where it is made as small as the problem is; "
     "write sizes as arguments, or judge it on a GPU"
 )
+LEAST_EFFORT = 0.75
+"""The share of what kernels compute for an element where results are compared that they must compute at full shape. Masks that
+are needed at the small shape alone are a part of it: among the red team's honest files the least share is 94 %."""
 ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+")
 """Where an object is, as Python prints it."""
 
@@ -106,6 +109,8 @@ class Facts:
     limited: bool = False
     """Fixed numbers decide what kernels do at full shape alone, and change the result once they decide at the shape that was
     checked."""
+    effort: float = 1.0
+    """The share of what kernels compute for an element at the shape that was checked which they compute at full shape."""
 
 
 def launch_facts(facts: Facts, total: float) -> tuple[LaunchFact, ...]:
@@ -167,9 +172,15 @@ def _status(facts: Facts, launches: tuple[LaunchFact, ...]) -> tuple[Status, str
         return Status.IMPLAUSIBLE, f"at full shape a part of {facts.unread} is never read; {WITHOUT_GPU}"
     if facts.limited:
         return Status.IMPLAUSIBLE, LIMITED
+    if facts.effort < LEAST_EFFORT:
+        share = f"{facts.effort:.0%} of what kernels compute for an element where results are compared is done at full shape"
+        return Status.IMPLAUSIBLE, f"{share}: do the same work at every size; {WITHOUT_GPU}"
     if facts.times is not None and facts.times.candidate_us < facts.floor_us:
         return Status.IMPLAUSIBLE, f"{facts.times.candidate_us:.1f} us is less than {_least(facts.times.timing, facts.floor_us)}"
-    if (done := sum(row.operations for row in facts.rows)) < facts.least_share * facts.products:
+    done, least = sum(row.operations for row in facts.rows), facts.least_share
+    if least >= WHOLE:  # what leads to the elements would hide what is left out of them
+        done, least = min(done, sum(row.of_products for row in facts.rows)), OF_DOTS
+    if done < least * facts.products:
         share = f"{done / facts.products:.0%} of the operations of the reference's products are done at full shape"
         return Status.IMPLAUSIBLE, f"{share}; {WITHOUT_GPU}"
     return Status.CORRECT, ""

@@ -40,6 +40,8 @@ class StepTime:
     """The operator that the step calls, e.g. `aten.add.Tensor`."""
     operations: Annotated[float, Between(0.0, 1e24)] = 0.0
     """The operations that the step takes, where its time is modelled."""
+    of_products: Annotated[float, Between(0.0, 1e24)] = 0.0
+    """Those of them that may be operations of products."""
 
     def __post_init__(self) -> None:
         if (self.function is None) == (self.op is None):
@@ -150,6 +152,8 @@ class Priced:
     """The kernels whose masks leave elements out."""
     told: bool = False
     """Whether a loop ends where a whole number of the inputs says."""
+    efforts: dict[Kernel, tuple[float, float]] = field(default_factory=dict)
+    """Kernel -> its operations, and the elements of the blocks that it stores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,3 +254,5 @@ class Ran:
     """What all rounds take, by the first of all, see `cpu.pace`; 0 where that was in another request."""
     limited: bool = False
     """Whether fixed numbers decide at full size alone, and the first round gives something else where they decide here, too."""
+    effort: float = 1.0
+    """The share of what kernels compute in the first round for the elements that they store which they compute at full size."""

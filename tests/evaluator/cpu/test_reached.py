@@ -8,7 +8,7 @@ import anyio
 import pytest
 import torch
 
-from rlkernel.evaluator.cpu.reached import Reached, Shares
+from rlkernel.evaluator.cpu.reached import OF_SAMPLED, Reached, Shares
 from rlkernel.evaluator.judging.costs.counts import ELSEWHERE, Counts
 from rlkernel.evaluator.messages.judgement import Reads
 from rlkernel.evaluator.pool import Pool
@@ -81,8 +81,16 @@ def test_what_launches_and_operators_touch() -> None:
 
 @pytest.mark.parametrize(
     ("full", "small", "missed"),
-    [(0.5, 1.0, True), (0.5, 0.6, False), (0.79, 0.96, True), (0.81, 1.0, False), (math.inf, math.inf, False), (0.0, 0.0, False)],
-)
+    [
+        (0.5, 1.0, True),
+        (0.5, 0.6, False),
+        (0.79, 0.99, True),
+        (0.79, 0.97, False),
+        (0.96, 1.0, False),
+        (math.inf, math.inf, False),
+        (0.0, 0.0, False),
+    ],
+)  # fmt: skip
 def test_too_little_is_what_is_all_at_the_smaller_size(full: float, small: float, missed: bool) -> None:
     there = Shares((9.0, small), {"w": small}, {3: small})
     assert Shares((0.1, full)).unread(Reads((0.0, 400.0)), lambda: there) == missed * "an input"
@@ -91,6 +99,13 @@ def test_too_little_is_what_is_all_at_the_smaller_size(full: float, small: float
     assert not Shares((0.1, 1.0), {}, {3: full}).unread(Reads(), lambda: there), "a place may hide a part"
     assert not Shares((0.1, full)).unread(Reads((0.0, 0.0)), lambda: there), "nothing is claimed"
     assert not Shares((0.1, 1.0)).unread(Reads((0.0, 400.0), {"w": 64.0}), lambda: there), "it has another name"
+
+
+def test_where_programs_differ_those_that_were_followed_may_have_read_less() -> None:
+    there, reads = Shares((1.0,), {}, {3: 1.0}), Reads((400.0,), made=True)
+    assert Shares((0.9,)).unread(reads, lambda: there) == "an input"
+    assert not Shares((0.9,)).unread(reads, lambda: there, OF_SAMPLED)
+    assert not Shares((1.0,), {}, {3: 0.9}).unread(reads, lambda: there)
 
 
 def test_what_is_read_of_what_was_written() -> None:

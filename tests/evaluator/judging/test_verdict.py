@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rlkernel.evaluator.compile.binaries import Compiled
+from rlkernel.evaluator.judging.costs.least_work import WHOLE
 from rlkernel.evaluator.judging.verdict import Facts, Times, combine
 from rlkernel.evaluator.messages.children import StepTime
 from rlkernel.evaluator.program.schema import Config, Function, Launch, Op, Program
@@ -99,3 +100,18 @@ def test_kernelbenchs_comparison_stands_beside_any_status() -> None:
         found = combine(replace(FACTS, matches=matches, detail="wrong", close=Closeness.LOOSE), Seconds())
         assert (found.correct, found.kernelbench_close) == (matches, Closeness.LOOSE)
         assert Evaluation.from_json(found.to_json()) == found
+
+
+def test_who_computes_less_for_an_element_at_full_shape_is_told_how_much_less() -> None:
+    found = combine(replace(FACTS, effort=0.58), Seconds())
+    assert found.status is Status.IMPLAUSIBLE
+    assert found.detail.startswith("58% of what kernels compute for an element where results are compared is done at full shape")
+    assert combine(replace(FACTS, effort=0.8), Seconds()).correct
+
+
+def test_what_leads_to_elements_stands_for_no_products_that_are_needed_whole() -> None:
+    facts = replace(FACTS, products=100.0, least_share=WHOLE)
+    less, all_of_it = (replace(ROWS[0], operations=104.0, of_products=work) for work in (94.0, 100.0))
+    assert combine(replace(facts, rows=[less]), Seconds()).detail.startswith("94% of the operations of the reference's products")
+    assert combine(replace(facts, rows=[all_of_it]), Seconds()).correct
+    assert combine(replace(facts, rows=[less], least_share=0.3), Seconds()).correct

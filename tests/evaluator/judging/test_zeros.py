@@ -203,6 +203,22 @@ def test_floors_follow_the_share() -> None:
     assert again.least_share == pytest.approx(OF_MATTERING * of_triangles(4096)), "a square may be had with less"
 
 
+@pytest.mark.parametrize(
+    ("forward", "part"),
+    [
+        ("a.masked_fill(back.abs() >= W, 0.0) + b", (2 * 256 - 1) / 4096 - 256 * 255 / 4096**2),
+        ("a.masked_fill(back < 0, float('-inf')).softmax(-1) * 2 + b", 0.5 + 1 / 8192),
+        ("a * (back < N) + b", 1.0),
+        ("torch.where(a > 0, a, 0.0) + b", 1.0),  # which chance decides
+    ],
+)
+def test_of_inputs_that_a_mask_hides_in_part_no_more_is_read(forward: str, part: float) -> None:
+    """Also without products."""
+    whole = prepare(source("a * 2 + b"), "p", H200, Precision.PYTORCH).costs.floor_us
+    found = prepare(source(forward, small="{'N': 32, 'W': 8}"), "p", H200, Precision.PYTORCH).costs.floor_us
+    assert found / whole == pytest.approx((part + 2) / 3, abs=0.01)
+
+
 def test_projections_are_needed_whole_around_an_attention_in_a_window() -> None:
     """Two projections of 4096 rows by 64 columns, of which the first may leave out the first row, and two products with 4096^2
     scores each, of which the window leaves 64 in a row."""

@@ -47,6 +47,12 @@ class Counts:
     """By operand type of `tl.dot`, each as often as its precision needs it: three products of tf32 for one of tf32x3."""
     operations: float = 0.0
     """All of them, each once: neither what some take longer, as those of float64, nor further products of parts count."""
+    on_floats: float = 0.0
+    """Of these, the ones on floating-point numbers, and all of `tl.dot`."""
+    dots: float = 0.0
+    """Of these, the ones of `tl.dot`."""
+    lanes: float = 0.0
+    """Elements of the blocks that are stored, those that masks leave out, too."""
     atomics: dict[int, float] = field(default_factory=dict)
     """Address -> the atomics on the word that lies there: of the words that most of them meet at."""
     scattered: dict[int, float] = field(default_factory=dict)
@@ -70,9 +76,15 @@ class Counts:
         """Bytes, operations, operations of products."""
         return sum(self.traffic.values()), self.flops, sum(self.matrix_flops.values())
 
-    def compute(self, operations: float, slower: float = 1.0) -> None:
+    @property
+    def of_products(self) -> float:
+        """The operations that may be those of products: of a kernel with `tl.dot`, none that only lead to its elements."""
+        return self.on_floats if self.dots else self.operations
+
+    def compute(self, operations: float, slower: float = 1.0, *, floats: bool = False) -> None:
         """Count operations on the general units, which take so many times as long as an addition."""
         self.operations += operations
+        self.on_floats += operations if floats else 0.0
         self.flops += slower * operations
 
     def queue_up(self, addresses: np.ndarray[Any, Any], each: float) -> None:
@@ -111,6 +123,9 @@ class Counts:
         _add(self.scattered, other.scattered, factor)
         self.flops += other.flops * factor
         self.operations += other.operations * factor
+        self.on_floats += other.on_floats * factor
+        self.dots += other.dots * factor
+        self.lanes += other.lanes * factor
         self.deepest = max(self.deepest, other.deepest)
         self.waited += other.waited * factor
         largest, work = self.largest, other.work

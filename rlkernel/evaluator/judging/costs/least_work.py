@@ -24,6 +24,9 @@ LEAST = 0.3
 programs may miss."""
 WHOLE = 0.9
 """The same of products that need all of them: less what the sampling of programs may miss."""
+OF_DOTS = 0.97
+"""The same of the operations that may be those of products, see `Counts.of_products`. Of the red team's honest kernels, none has
+less than 1."""
 VERY_LOW = -1e3
 """A number that leaves nothing of what it is added to, behind a softmax."""
 HIDDEN = 1 / 16

@@ -197,7 +197,7 @@ class TracedReference:
         written = sum(size for key, size in made.items() if key in dependent and key not in storages)
         physical = physical_floor_us(written, self.profile)
         least_of, unknown = least_share(self.program, matter if matters.steps or part < 1.0 else 1.0), tuple(unpriced)
-        reads = least_read.of(outputs) if matters is ALL else NOTHING
+        reads = least_read.of(outputs) if not matters.steps else NOTHING
         return Costs(total, tuple(ops), floor, physical, sum(needed), least_of, unknown, least.of(outputs), reads)
 
 

@@ -2,7 +2,8 @@
 
 A window of 128 among 32 keys leaves nothing out, and whoever ignores it is right there. So comparisons and limits of numbers that
 depend on nothing that is drawn are computed at both sizes: those of `torch.arange`, of triangles and of bands. Example:
-`i - j < 128` is true everywhere at 32 places, and not at 2,048. Source: ours.
+`i - j < 128` is true everywhere at 32 places, and not at 2,048. So it is with slices: `x[:, :1000]` of 96 columns is all of them.
+Source: ours.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from rlkernel.evaluator.program.values import ScalarRef, TensorRef
 
 COMPARISONS = {"eq", "ne", "gt", "ge", "lt", "le"}
 LIMITS = {"clamp", "clamp_min", "clamp_max", "maximum", "minimum"} | TRIANGLES
+SLICES = {"slice", "alias"}
+"""Slices: of one that takes all, PyTorch makes an alias."""
 MOST_ELEMENTS = 1 << 24
 """The elements of a tensor, and 8 times as many of all, up to which places are computed."""
 Shape = tuple[int, ...]
@@ -28,8 +31,13 @@ Shape = tuple[int, ...]
 def hides_distances(small: Program, full: Program, shapes_small: Sequence[Shape], shapes_full: Sequence[Shape]) -> bool:
     """Whether something is told apart by places at full shape and not at the small one. `shapes_small`, `shapes_full`: of each
     Program's tensors by their numbers."""
-    alike, other = ([step.op for step in _steps(program) if isinstance(step, Op)] for program in (small, full))
-    if alike != other or not (asked := [place for place in _of_places(full) if place in _of_places(small)]):
+    alike, other = ([_does(step) for step in _steps(program) if isinstance(step, Op)] for program in (small, full))
+    if alike != other:
+        return False
+    cut = _cut(small, shapes_small)
+    if any(part and not cut.get(place, True) for place, part in _cut(full, shapes_full).items()):
+        return True
+    if not (asked := [place for place in _of_places(full) if place in _of_places(small)]):
         return False
     there = _shown(small, shapes_small)
     asked = [place for place in asked if there.get(place) is False]
@@ -42,6 +50,26 @@ def hides_distances(small: Program, full: Program, shapes_small: Sequence[Shape]
 def tells_places(program: Program) -> bool:
     """Whether a reference compares or limits numbers that depend on nothing that is drawn."""
     return bool(_of_places(program))
+
+
+def _does(step: Op) -> str:
+    """What tells an operator from others."""
+    return "slice" if base_name(step.op) in SLICES else step.op
+
+
+def cuts(program: Program) -> bool:
+    """Whether a reference has slices."""
+    return any(isinstance(step, Op) and base_name(step.op) in SLICES for step in _steps(program))
+
+
+def _cut(program: Program, shapes: Sequence[Shape]) -> dict[int, bool]:
+    """Slices by their place -> whether they are a part of what is sliced, and neither all of it nor nothing."""
+    found: dict[int, bool] = {}
+    for place, step in enumerate(_steps(program)):
+        if isinstance(step, Op) and base_name(step.op) in SLICES and step.outs[0] is not None:
+            whole, part = (shapes[number] for number in (next(_numbers(step.args)), step.outs[0]) if number is not None)
+            found[place] = whole != part and 0 not in part
+    return found
 
 
 def _steps(program: Program) -> Iterator[Step]:

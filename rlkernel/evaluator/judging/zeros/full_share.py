@@ -37,6 +37,8 @@ STEPS = (16, 8)
 large ones, which a block of a mask may divide."""
 CHECKED = 2
 """Counts that the polynomial must give besides those that it is made from."""
+OF_INPUTS = 0.9
+"""The share of each input from which on nothing is said, where there are no products."""
 _HIDING = {
     "block_diag", "constant_pad_nd", "copy", "diag", "diag_embed", "diagonal_copy", "diagonal_scatter", "eq", "eye", "fill", "ge",
     "gt", "index_put", "le", "lt", "masked_fill", "ne", "scatter", "select_scatter", "slice_scatter", "tril", "triu", "where",
@@ -57,6 +59,8 @@ class Studied:
     """Its file without these sizes."""
     profile: DeviceProfile = field(compare=False)
     source: str = field(compare=False)
+    least: float = TRIANGLE
+    """The share of each product from which on nothing is said; of each input where there are no products."""
 
 
 def multiplies(program: Program) -> bool:
@@ -72,9 +76,9 @@ def makes_zeros(program: Program) -> bool:
 
 @functools.lru_cache(256)
 def full_share(problem: Studied) -> Matters | None:
-    """What of a reference's products matters at full shape; None where it is at least `TRIANGLE` of each, or cannot be said."""
+    """What of a reference's products matters at full shape; None where it is at least `least` of each, or cannot be said."""
     try:
-        return _Study(problem.source, problem.name, problem.profile).found()
+        return _Study(problem).found()
     except Exception:  # gradients may not be defined, sizes may not fit together: then nothing is known
         return None
 
@@ -82,9 +86,9 @@ def full_share(problem: Studied) -> Matters | None:
 class _Study:
     """Counts at several sizes of one problem."""
 
-    def __init__(self, source: str, name: str, profile: DeviceProfile) -> None:
-        self._source, self._name, self._profile = source, name, profile
-        pairs = small_constants(source, name=name)
+    def __init__(self, problem: Studied) -> None:
+        self._source, self._name, self._profile, self._least = problem.source, problem.name, problem.profile, problem.least
+        pairs = small_constants(problem.source, name=problem.name)
         self._small: dict[str, Any] = {key: small for key, (_, small) in pairs.items()}
         self._whole: dict[str, Any] = {key: full for key, (full, _) in pairs.items()}
         whole = {
@@ -100,7 +104,7 @@ class _Study:
         if not self._fits({}):
             return None
         larger = {place: self._larger(place) for place in self._full}
-        if not any(self._matter(sizes) < TRIANGLE for sizes in ({}, *({place: times} for place, times in larger.items()))):
+        if not any(self._matter(sizes) < self._least for sizes in ({}, *({place: times} for place, times in larger.items()))):
             return None
         relevant = self._relevant(larger)
         if not relevant:
@@ -110,7 +114,7 @@ class _Study:
             unit = {place: self._full[place] // parts for place in relevant}
             largest = self._largest(unit, parts)
             top = _times(unit, largest)
-            if self._matter(top) >= TRIANGLE:
+            if self._matter(top) >= self._least:
                 return None
             if not (others := self._relevant_besides(top)):
                 break
@@ -148,9 +152,9 @@ class _Study:
         return found.flops <= MOST_FLOPS and found.inputs + found.weights <= MOST_ELEMENTS
 
     def _matter(self, sizes: Mapping[Place, int]) -> float:
-        """The least share of a product's terms, or one of at least `TRIANGLE`; 1 at sizes that do not fit together."""
+        """The least share of a product's terms, or one that says nothing; 1 at sizes that do not fit together."""
         try:
-            return self._count(sizes, TRIANGLE).least
+            return self._count(sizes, self._least).least
         except Exception:
             return 1.0
 

@@ -75,8 +75,12 @@ class Count:
 
     @property
     def exact(self) -> dict[int, Fraction]:
-        """Step of forward -> of all its terms, those that matter."""
-        return {step: terms.exact for step, terms in self.products.items()}
+        """Step of forward -> of all its terms, those that matter. Where there are no products: each input, by a number below
+        zero -> of all its elements, those that matter."""
+        if self.products:
+            return {step: terms.exact for step, terms in self.products.items()}
+        pairs = zip(self.inputs, self.all_inputs, strict=True)
+        return {-1 - place: Fraction(part, max(1, whole)) for place, (part, whole) in enumerate(pairs)}
 
     @property
     def least(self) -> float:

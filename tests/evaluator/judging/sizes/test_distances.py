@@ -48,6 +48,11 @@ def get_init_inputs():
         ("self.band.sum(1)[:, None]", True),
         ("(x < 1000)", False),  # which depends on what is drawn
         ("(torch.rand(T, 1, device=x.device) < 2)", False),
+        ("x[:, :, :100].sum(2, keepdim=True)", True),  # all of 32
+        ("x[:, :, 100:].sum(2, keepdim=True)", True),  # nothing of 32
+        ("x[:, :, :20].sum(2, keepdim=True)", False),
+        ("x[:, :, :1000].sum(2, keepdim=True)", False),
+        ("x[:, :, :T].sum(2, keepdim=True)", False),
     ],
 )
 def test_what_shows_at_full_shape_alone(factor: str, hidden: bool) -> None:

@@ -1,0 +1,45 @@
+"""What kernels compute for each element that they store, at both sizes."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from rlkernel.evaluator.cpu.efforts import Efforts
+from rlkernel.evaluator.judging.costs.counts import Counts
+
+PROGRAM: Any = SimpleNamespace(functions=[SimpleNamespace(source=name) for name in "abc"])
+
+
+def efforts(**counts: tuple[float, float]) -> Efforts:
+    made = Efforts()
+    for name, (operations, lanes) in counts.items():
+        made.note(name, Counts(operations=operations, lanes=lanes))
+    return made
+
+
+def test_less_for_each_element_is_a_share_of_what_is_computed_here() -> None:
+    here = efforts(a=(2400.0, 100.0))
+    assert here.share(efforts(a=(8e6, 1e6)).of(PROGRAM), PROGRAM) == pytest.approx(1 / 3)
+    assert here.share(efforts(a=(24e6, 1e6)).of(PROGRAM), PROGRAM) == pytest.approx(1.0)
+    assert here.share(efforts(a=(96e6, 1e6)).of(PROGRAM), PROGRAM) == pytest.approx(4.0)
+
+
+def test_a_kernel_counts_by_what_it_would_compute_at_full_shape() -> None:
+    """One that adds up the parts of a split sum hardly counts beside the one that makes them."""
+    here = efforts(a=(100.0, 10.0), b=(160.0, 10.0))
+    assert here.share(efforts(a=(1e6, 1e5), b=(100.0, 100.0)).of(PROGRAM), PROGRAM) > 0.99
+
+
+def test_launches_of_one_kernel_are_one_effort() -> None:
+    full = efforts(a=(100.0, 10.0))
+    full.note("a", Counts(operations=300.0, lanes=10.0))
+    assert full.of(PROGRAM) == {0: (400.0, 20.0)}
+
+
+def test_nothing_is_said_of_what_is_launched_or_stores_at_one_size_alone() -> None:
+    full = efforts(a=(1.0, 100.0), b=(1.0, 0.0)).of(PROGRAM)
+    assert efforts(b=(100.0, 1.0), c=(100.0, 1.0)).share(full, PROGRAM) == 1.0
+    assert efforts(a=(100.0, 0.0)).share(full, PROGRAM) == 1.0

@@ -1,0 +1,20 @@
+# own/sine_chain incorrect cpu=implausible catalogue=51: which programs compute is a number that the kernel makes of its block
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+@triton.jit
+def sines(x_ptr, o_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at, mask=at < n)
+    if tl.program_id(0) < BLOCK * 3 // 4:
+        for _ in range(30):
+            x = tl.sin(x) + tl.cos(x)
+    tl.store(o_ptr + at, x, mask=at < n)
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        o = torch.empty_like(x)
+        sines[(triton.cdiv(x.numel(), 1024),)](x, o, x.numel(), BLOCK=1024)
+        return o

@@ -35,8 +35,8 @@ async def excuse(
     draws. repeated: the sizes of the full shape that its text repeats, where these and its blocks are all that may excuse it:
     a look at which none of them is as large, and its blocks excuse nothing, would take its time for nothing. Undecided where no
     look showed it wrong: with the work of the full shape, its blocks filled; or where its kernels fail and its text has no sizes
-    that could be why. One that ends before its kernels run, as by an assertion, and fails at full shape, has that verdict. guarded:
-    whether forward refuses sizes of itself, so that there are no looks at these."""
+    that could be why. One that ends before its kernels run, as by an assertion, and fails at full shape, has that verdict.
+    guarded: whether forward refuses sizes of itself, so that there are no looks at these."""
     most = MOST_EXCUSING if repeated is None or repeated else MOST_FILLING
     blocks = repeated is None or (isinstance(found, Judged) and found.unfilled)
     # One that matches does other work, perhaps from far fewer rows on.

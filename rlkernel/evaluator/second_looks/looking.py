@@ -79,8 +79,8 @@ class Looks:
         return found if isinstance(found, Judged) else None
 
     async def _muddled(self, one: Candidate, source: str) -> bool:
-        """Whether a number of a candidate's text stands for several things at other sizes, such as 256 where one of two axes of 256
-        is long and the other is not. It is wrong there, whatever it does at full shape."""
+        """Whether a number of a candidate's text stands for several things at other sizes, such as 256 where one of two axes of
+        256 is long and the other is not. It is wrong there, whatever it does at full shape."""
         if not isinstance(one.own, OwnSizes):
             return False
         first = await self.stages.brief(one.oracle, one.problem)

@@ -91,7 +91,7 @@ class Looks:
         return one.own.muddled(dict(here.counterparts), dict(first.counterparts))
 
     async def begins(self, one: Candidate, source: str) -> bool:
-        """Whether a candidate's forward ends by itself at other sizes, before kernels run."""
+        """Whether a forward that fails at the first sizes does not at others."""
         if not one.budget.allows():
             return False
         try:

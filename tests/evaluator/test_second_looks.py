@@ -316,7 +316,7 @@ async def test_whose_forward_fails_at_the_first_sizes_alone_is_looked_at(status:
     traced = list[str]()
     found = await after(Judge(columns=judged()), Ended(status, "in forward"), traced=traced)
     assert found is not None
-    assert (found.correct, found.sizes, traced) == (True, {"COLS": 8192}, ["full"])
+    assert (found.correct, found.sizes, traced) == (True, {"COLS": 8192}, ["full", "small"])
     nobody = Judge()
     assert await after(nobody, Ended(status, "in forward"), "x.view(-1, 8192)") is None
     assert nobody.asked == []

@@ -81,8 +81,12 @@ class SecondLooks:
                 return None
             bare = replace(one, code=without_asserts(one.code))
             own = await self._own(bare)
-            right = await self._first_right([bare, *own] if bare.code != one.code else own)
-            return right or await excuse(self._looks, own[0] if own else bare, found)
+            if right := await self._first_right([bare, *own] if bare.code != one.code else own):
+                return right
+            where_it_runs = await excuse(self._looks, one, found, guarded=True)
+            if isinstance(where_it_runs, Evaluation):
+                return where_it_runs
+            return await excuse(self._looks, own[0] if own else bare, found)
         if isinstance(found, Ended) and (found.at_full or not kernels_failed(found)):
             return None
         if isinstance(found, Judged) and found.evaluation.matches and found.same_work:

@@ -21,31 +21,37 @@ MOST_FILLING = 4
 longer ones, where blocks are larger than can be filled along every axis; none once it is wrong where they are."""
 MOST_EXCUSING = 6
 """Looks at any other."""
+MOST_TRIED = 24
+"""Sizes at which it is tried whether forward runs, where it does not at the first ones."""
 EIGHTH = 3
 """Halvings of a size that is still far above the first one, where the full one may be too much work."""
 
 
 async def excuse(
-    looks: Looks, one: Candidate, found: Judged | Ended, repeated: frozenset[int] | None = None
+    looks: Looks, one: Candidate, found: Judged | Ended, repeated: frozenset[int] | None = None, *, guarded: bool = False
 ) -> Evaluation | Undecided | None:
     """The verdict at the first longer sizes at which a candidate is right; of one whose kernels did not run at the first
     sizes, else that where they run. Its figures come from there, so that each look prices the candidate by its own
     draws. repeated: the sizes of the full shape that its text repeats, where these and its blocks are all that may excuse it:
     a look at which none of them is as large, and its blocks excuse nothing, would take its time for nothing. Undecided where no
     look showed it wrong: with the work of the full shape, its blocks filled; or where its kernels fail and its text has no sizes
-    that could be why. One that ends before its kernels run, as by an assertion, and fails at full shape, has that verdict."""
+    that could be why. One that ends before its kernels run, as by an assertion, and fails at full shape, has that verdict.
+    guarded: whether forward refuses sizes of itself, so that there are no looks at these."""
     most = MOST_EXCUSING if repeated is None or repeated else MOST_FILLING
     blocks = repeated is None or (isinstance(found, Judged) and found.unfilled)
     # One that matches does other work, perhaps from far fewer rows on.
     right = isinstance(found, Judged) and found.evaluation.matches is True
     order = (None, EIGHTH, 0) if right else (None, 0, EIGHTH)
     ran: Evaluation | None = None
-    decided = False
-    async for look in looks.longer(one, most, order):
+    decided, seen = False, 0
+    async for look in looks.longer(one, MOST_TRIED if guarded else most, order):
+        if guarded and (seen == most or not await looks.begins(one, look.source)):
+            continue
+        seen += 1
         if not blocks and repeated is not None and repeated.isdisjoint(_numbers_in(look.sizes)):
             continue
         # Two rows may hide what was wrong in four, such as the one length that is shorter than the others.
-        for lighter in (look, look.lighter if right else None):
+        for lighter in (look, look.lighter if right or guarded else None):
             again = None
             if lighter is not None:
                 again = await looks.look(one, lighter.source, one.at_full.unpriced(), doubted=not right)

@@ -55,6 +55,8 @@ class Looks:
         count = 0
         for number in halvings:
             for look in await self.stages.lengthened(one.oracle, one.problem, number):
+                if await self._muddled(one, look.source):
+                    continue
                 if count == most:
                     return
                 count += 1
@@ -95,6 +97,29 @@ class Looks:
         if isinstance(found, Ended):
             return found if kernels_failed(found) or found.at_full else None
         return found if isinstance(found, Judged) else None
+
+    async def _muddled(self, one: Candidate, source: str) -> bool:
+        """Whether a number of a candidate's text stands for several things at other sizes, such as 256 where one of two axes of
+        256 is long and the other is not. It is wrong there, whatever it does at full shape."""
+        if not isinstance(one.own, OwnSizes):
+            return False
+        first = await self.stages.brief(one.oracle, one.problem)
+        try:
+            here = await self.stages.brief(one.oracle, replace(one.problem, source=source))
+        except BrokenReference:
+            return False
+        return one.own.muddled(dict(here.counterparts), dict(first.counterparts))
+
+    async def begins(self, one: Candidate, source: str) -> bool:
+        """Whether a forward that fails at the first sizes does not at others."""
+        if not one.budget.allows():
+            return False
+        try:
+            small, _ = (await self.stages.brief(one.oracle, replace(one.problem, source=source))).variants
+            await self.stages.trace(one.code, (small,), one.clock, one.at_full.facts)
+        except (Ended, BrokenReference):
+            return False
+        return True
 
     async def right_where_shorter(self, one: Candidate, sizes: Sizes, right: Sizes) -> bool:
         """Whether a candidate that is right at some sizes is so at the shorter of these and of others, so that what is wrong

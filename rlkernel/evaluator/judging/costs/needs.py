@@ -13,6 +13,7 @@ from torch.utils._pytree import tree_leaves
 
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.costs.operator_costs import base_name, dense_bytes, flops
+from rlkernel.evaluator.judging.references.kernels import without_kernels
 from rlkernel.evaluator.program.replaced import holding
 from rlkernel.evaluator.program.schema import MAX_STEPS, Op
 from rlkernel.evaluator.trace.lie import recording
@@ -111,7 +112,7 @@ def need(source: str, name: str, profile: DeviceProfile, most: int | None = None
     """
     reference = load_reference(source, small=False, name=name)
     recorder = _Counting(most)
-    with answering_as(profile), recording(recorder):
+    with answering_as(profile), without_kernels(name), recording(recorder):
         inputs = reference.inputs(0)
         with made_of_configs(reference.init_inputs(0)):
             model = reference.model(0)

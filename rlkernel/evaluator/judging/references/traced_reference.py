@@ -28,6 +28,7 @@ from rlkernel.evaluator.judging.costs.operator_costs import (
 )
 from rlkernel.evaluator.judging.costs.roofline import floor_us, is_free, operator_us, physical_floor_us
 from rlkernel.evaluator.judging.references.arguments import arguments
+from rlkernel.evaluator.judging.references.kernels import without_kernels
 from rlkernel.evaluator.judging.references.reference_calls import tensors_of
 from rlkernel.evaluator.messages.judgement import NOTHING, KnownInput, Reads
 from rlkernel.evaluator.program.operators import writes
@@ -85,7 +86,7 @@ class TracedReference:
                     "tensors may be random"
                 )
         self.recorder = Recorder(trusted=True)
-        with answering_as(profile), recording(self.recorder):
+        with answering_as(profile), without_kernels(reference.name), recording(self.recorder):
             self._trace(reference.namespace["Model"])
         reference.check_fixed(self.program.state)
 

@@ -92,16 +92,20 @@ def _near(pairs: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
         yield from (one for one in made if one[0] & (one[0] - 1) or one[0] > MOST_OF_BLOCK)
 
 
-def parts(value: int, known: Counterparts) -> tuple[int, ...]:
-    """What may stand at smaller sizes for a part of a size, ascending; nothing for what is a size itself.
+def parts(value: int, known: Counterparts, *, rounded: bool = False) -> tuple[int, ...]:
+    """What may stand at smaller sizes for a part of a size, ascending; nothing for what is a size itself. rounded: whether it is
+    rounded up where no size has a whole part there, as the blocks of a grid are counted.
 
     >>> parts(32, {2048: (256,)}), parts(32, {2048: (256,), 32: (32,)}), parts(31, {2048: (256,)})
     ((4,), (), ())
+    >>> parts(15625, {4000000: (225,)}), parts(15625, {4000000: (225,)}, rounded=True)
+    ((), (1,))
     """
     if value < 1 or value in known:
         return ()
-    wholes = ((full // value, small) for full, smaller in known.items() if full % value == 0 for small in smaller if small < full)
-    return tuple(sorted({small // count for count, small in wholes if small % count == 0}))
+    wholes = [(full // value, small) for full, smaller in known.items() if full % value == 0 for small in smaller if small < full]
+    exact = {small // count for count, small in wholes if small % count == 0}
+    return tuple(sorted(exact or {-(-small // count) for count, small in wholes if rounded}))
 
 
 class Made:

@@ -5,7 +5,8 @@ they were, or smaller where that is the price. Which of them are long, in this o
 
 1. those that say no batch, together: 8192 columns of few rows;
 2. each alone, the most reduced one first: a product's inner extent. A size and places in it (`PLACE`) are one;
-3. those that had to be halved, as in the file, where all others are smaller, also those that were not reduced: a product that is
+3. those that are one number at full shape together, for a text that has it: rows and columns of a square;
+4. those that had to be halved, as in the file, where all others are smaller, also those that were not reduced: a product that is
    split where its inner extent is 16384.
 
 Halving what is at full size keeps its divisors, so that a kernel without masks stays right. Example: `rows, columns = 4096, 8192`
@@ -163,6 +164,10 @@ def _families(reduced: Sizes, small: Sizes, batch: set[str]) -> Iterator[list[st
         alone = _with_places(reduced, [name])
         if alone != many:
             yield alone
+    for size in dict.fromkeys(value for value in reduced.values() if type(value) is int and value > LONG):
+        alike = [name for name in reduced if reduced[name] == size]
+        if len(alike) > 1 and alike != many:
+            yield alike
 
 
 def _with_places(reduced: Sizes, names: list[str]) -> list[str]:

@@ -34,6 +34,8 @@ LEAST_BOUND = 32
 """The smallest part of a size that is told from other numbers that places are held against."""
 PREFIX = "_OWN_SIZE_"
 PART = f"{PREFIX}PART_"
+GRID = f"{PREFIX}GRID_"
+"""A number that counts the programs of a launch: a size, or a part of one where it is none."""
 MADE = f"{PREFIX}MADE_"
 LARGEST = 1e308
 """A text may hold whole numbers that no float is."""
@@ -62,13 +64,22 @@ class OwnSizes:
             smaller: tuple[float, ...]
             if name.startswith(MADE):
                 smaller = made.of(value, divides=True) if self.made else known.get(int(value), ()) if value % 1 == 0 else ()
-            elif name.startswith(PART):
-                smaller = parts(int(value), known)[:: 1 if self.least else -1][:1]
+            elif _is_part(name, value, known):
+                smaller = parts(int(value), known, rounded=name.startswith(GRID))[:: 1 if self.least else -1][:1]
             else:
                 smaller = known.get(int(value), ())
             if smaller and smaller[0] != value and (self.least or len(smaller) == 1):
                 found[name] = [value, type(value)(smaller[0])]
         return found
+
+    def muddled(self, known: Counterparts, first: Counterparts) -> bool:
+        """Whether one of the numbers stands for several things here that stood for one at the first sizes: nobody knows which.
+
+        >>> OwnSizes({"A": 2000}, least=True).muddled({2000: (15, 2000)}, {2000: (15,)})
+        True
+        """
+        whole = {int(value) for value in self.numbers.values() if value == value // 1}
+        return any(len(known.get(value, ())) > 1 >= len(first.get(value, ())) for value in whole)
 
     def guessed(self, known: Counterparts) -> bool:
         """Whether all that is another number at smaller sizes may be something else than a part of a size, such as a kernel's
@@ -79,7 +90,11 @@ class OwnSizes:
         >>> OwnSizes({f"{PART}128K": 128, "A": 2048}, least=True).guessed({2048: (128,)})
         False
         """
-        return all(name.startswith(PART) for name in self.at(known))
+        return all(_is_part(name, self.numbers[name], known) for name in self.at(known))
+
+
+def _is_part(name: str, value: float, known: Counterparts) -> bool:
+    return name.startswith(PART) or (name.startswith(GRID) and value not in known)
 
 
 def named(code: str, known: Counterparts, kept: Iterable[str] = ()) -> tuple[str, dict[str, int | float]]:
@@ -132,9 +147,12 @@ def _spans(tree: ast.Module, known: Counterparts, kept: frozenset[str]) -> Itera
         end = "K" if inside else ""
         if type(value) is float and made.of(value, divides=divides):
             return f"{MADE}{value!r}{end}".replace(".", "_").replace("-", "_").replace("+", "_")
+        grid = type(value) is int and id(node) in grids and value > 1
+        if grid and (value in known or parts(int(value), known, rounded=True)):
+            return f"{GRID}{value!r}{end}"
         if value in known:
             return f"{PREFIX}{value!r}{end}".replace(".", "_").replace("+", "")
-        part = type(value) is int and ((bound and value >= LEAST_BOUND) or (id(node) in grids and value > 1))
+        part = type(value) is int and bound and value >= LEAST_BOUND
         return f"{PART}{value!r}{end}" if part and parts(int(value), known) else None
 
     def below(node: ast.AST, inside: bool, bound: bool = False, divides: bool = False) -> Iterator[Found]:

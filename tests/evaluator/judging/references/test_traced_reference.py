@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from rlkernel.errors import BrokenReference
 from rlkernel.evaluator.devices import H200
+from rlkernel.evaluator.judging.costs.needs import need
 from rlkernel.evaluator.judging.preparing import prepare
 from rlkernel.evaluator.program.schema import Op
 from rlkernel.types import Precision
@@ -146,3 +149,18 @@ SMALL = {}
 def test_a_reference_that_puts_itself_into_eval_mode_is_judged_in_that_alone(put: str, both: bool) -> None:
     source = NORM.replace("BatchNorm1d(64)\n", f"BatchNorm1d(64)\n        {put}\n")
     assert prepare(source, "norm", H200, Precision.PYTORCH).modal == both
+
+
+def test_a_reference_that_launches_a_kernel_is_refused_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel lies in a file of its own, since Triton reads its text."""
+    kernel = "import triton\n\n\n@triton.jit\ndef scale(x):\n    pass\n"
+    (tmp_path / "kernels_of_a_reference.py").write_text(kernel)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    source = PRODUCT.replace(
+        "        return", "        import kernels_of_a_reference\n        kernels_of_a_reference.scale[(1,)](x)\n        return"
+    )
+    line = "scaled: forward launches a Triton kernel, scale; write a reference with torch's operators"
+    with pytest.raises(BrokenReference, match=line):
+        prepare(source, "scaled", H200, Precision.PYTORCH)
+    with pytest.raises(BrokenReference, match=line):
+        need(source, "scaled", H200)

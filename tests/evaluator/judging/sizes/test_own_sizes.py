@@ -73,11 +73,13 @@ def test_parts_of_sizes_keep_their_ratio_in_grids_and_bounds_and_nowhere_else() 
     known = {2048: (256,)}
     code, numbers = named(text, known)
     assert code.splitlines()[3:] == [
-        "    return o < _OWN_SIZE_PART_1024K, tl.arange(0, 1024)", "grid = (_OWN_SIZE_PART_32, _OWN_SIZE_PART_32)",
+        "    return o < _OWN_SIZE_PART_1024K, tl.arange(0, 1024)", "grid = (_OWN_SIZE_GRID_32, _OWN_SIZE_GRID_32)",
         "k[grid](x, BLOCK=64)",
     ]  # fmt: skip
-    small = {"_OWN_SIZE_PART_1024K": [1024, 128], "_OWN_SIZE_PART_32": [32, 4]}
+    small = {"_OWN_SIZE_PART_1024K": [1024, 128], "_OWN_SIZE_GRID_32": [32, 4]}
     assert OwnSizes(numbers, least=False).at(known) == small
+    ragged = {"_OWN_SIZE_GRID_32": [32, 4]}  # of 200 rows in blocks of 64, of which 1024 have no whole part
+    assert OwnSizes(numbers, least=False).at({2048: (201,)}) == ragged
 
 
 def test_what_is_as_it_is_at_the_first_sizes_has_a_name_for_others() -> None:

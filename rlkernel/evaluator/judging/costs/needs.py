@@ -13,7 +13,7 @@ from torch.utils._pytree import tree_leaves
 
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.costs.operator_costs import base_name, dense_bytes, flops
-from rlkernel.evaluator.judging.references.kernels import without_kernels
+from rlkernel.evaluator.judging.costs.without_kernels import without_kernels
 from rlkernel.evaluator.program.replaced import holding
 from rlkernel.evaluator.program.schema import MAX_STEPS, Op
 from rlkernel.evaluator.trace.lie import recording

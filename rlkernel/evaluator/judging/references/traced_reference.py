@@ -27,8 +27,8 @@ from rlkernel.evaluator.judging.costs.operator_costs import (
     taken,
 )
 from rlkernel.evaluator.judging.costs.roofline import floor_us, is_free, operator_us, physical_floor_us
+from rlkernel.evaluator.judging.costs.without_kernels import without_kernels
 from rlkernel.evaluator.judging.references.arguments import arguments
-from rlkernel.evaluator.judging.references.kernels import without_kernels
 from rlkernel.evaluator.judging.references.reference_calls import tensors_of
 from rlkernel.evaluator.messages.judgement import NOTHING, KnownInput, Reads
 from rlkernel.evaluator.program.operators import writes

@@ -10,6 +10,7 @@ from typing import Any
 from experiments.arms import MINIATURE, PRESETS
 from experiments.behaviour import KINDS
 from experiments.catalogue import NAMES
+from experiments.results.cost import cost_lines
 from experiments.results.figure import GROUPS, distinct, strongest_first
 from experiments.results.transcripts import places
 from rlkernel.report.best_kernels import BestKernel
@@ -61,7 +62,7 @@ def page(one: Found, *, findings: bool = False, transcripts: Sequence[str] = ())
         "Raw numbers: `numbers.json`; what ran: `manifests.json`; both make this page again (`python -m experiments.results "
         "--again`).",
         "",
-        *_cost(one.runs),
+        *cost_lines(one.runs),
         *(["**What was seen in these runs**: [findings.md](findings.md).", ""] if findings else []),
         "![Validation curves](figure.png)",
         "",
@@ -78,15 +79,6 @@ def page(one: Found, *, findings: bool = False, transcripts: Sequence[str] = ())
         *arms_table(arms),
     ]
     return "\n".join([*lines, *_bands(one), *transcripts, *places(one.name, one.runs, one.preset)]) + "\n"
-
-
-def _cost(runs: Sequence[RunRecord]) -> list[str]:
-    """The line that says how long the runs took, where they recorded it."""
-    seconds = [sum(float(row.get("seconds_wall", 0.0)) for row in (*run.training, *run.validation)) for run in runs]
-    if not all(seconds):
-        return []
-    what = "card-minutes" if all(run.manifest["machine"]["gpus"] for run in runs) else "minutes of a machine"
-    return [f"**Cost**: {sum(seconds) / 60:.0f} {what}, {sum(seconds) / 60 / len(runs):.1f} per run, shared arms included.", ""]
 
 
 def scale(one: Found) -> str:

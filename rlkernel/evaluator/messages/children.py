@@ -25,6 +25,8 @@ Kernel = Annotated[int, Between(0, MAX_KERNELS - 1)]
 """A kernel's place in `Program.functions`."""
 Choice = Annotated[int, Between(0, 255)]
 """A configuration's place in `Launch.configs`."""
+Amount = Annotated[float, Between(0.0, 1e24)]
+"""A number of operations or of elements, or a share of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +40,9 @@ class StepTime:
     """The kernel that a launch runs."""
     op: Annotated[str, Between(1, 200)] | None = None
     """The operator that the step calls, e.g. `aten.add.Tensor`."""
-    operations: Annotated[float, Between(0.0, 1e24)] = 0.0
+    operations: Amount = 0.0
     """The operations that the step takes, where its time is modelled."""
-    of_products: Annotated[float, Between(0.0, 1e24)] = 0.0
+    of_products: Amount = 0.0
     """Those of them that may be operations of products."""
 
     def __post_init__(self) -> None:
@@ -152,7 +154,7 @@ class Priced:
     """The kernels whose masks leave elements out."""
     told: bool = False
     """Whether a loop ends where a whole number of the inputs says."""
-    efforts: dict[Kernel, tuple[float, float]] = field(default_factory=dict)
+    efforts: dict[Kernel, tuple[Amount, Amount]] = field(default_factory=dict)
     """Kernel -> its operations, and the elements of the blocks that it stores."""
 
 
@@ -254,5 +256,5 @@ class Ran:
     """What all rounds take, by the first of all, see `cpu.pace`; 0 where that was in another request."""
     limited: bool = False
     """Whether fixed numbers decide at full size alone, and the first round gives something else where they decide here, too."""
-    effort: float = 1.0
+    effort: Amount = 1.0
     """The share of what kernels compute in the first round for the elements that they store which they compute at full size."""

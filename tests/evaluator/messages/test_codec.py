@@ -57,7 +57,7 @@ FULL: dict[str, Any] = {
         (children.RoundOutputs({"tensor": 0}, (ONE,), (False,), (False,), (ONE,), {"w": ONE}),),
         children.Priced(
             (children.StepTime(1, 3.5, function=0), children.StepTime(0, 1.5, op="aten.relu.default")), False, {0: 9},
-            (children.Extent(0, 1, 2, 2),),
+            (children.Extent(0, 1, 2, 2),), efforts={0: (8.0, 2.0)},
         ),
         {0: True}, (children.Extent(0, 1, 2, 2),),
     ),
@@ -71,7 +71,7 @@ FREE = {"detail", "dtype", "op"}
 """Fields that are texts of any kind."""
 SPANS = {"at", "nbytes", "shape", "stride"}
 """Fields whose numbers are checked by who reads the body: `wire.raw`, `wire.tensor`."""
-TABLES = {"kernels", "1", "cubins", "live", "state", "orders", "idle"}
+TABLES = {"kernels", "1", "cubins", "live", "state", "orders", "idle", "efforts"}
 """Fields that are tables, which may be empty and whose keys are data."""
 Place = tuple[str | int, ...]
 
@@ -107,7 +107,8 @@ def fits(new: Any, place: Place) -> bool:
         return last in FREE
     if isinstance(new, int) and set(place) & SPANS:
         return last not in {"shape", "stride"}
-    return bool(0 <= new <= {"us": 1e15, "operations": 1e24}.get(last, -1.0))
+    most = {"us": 1e15} | dict.fromkeys(("operations", "of_products", "effort"), 1e24)
+    return bool(0 <= new <= (1e24 if "efforts" in place else most.get(last, -1.0)))
 
 
 WRONG = ("?? ??", -1, 10**30, 1.5, float("nan"), [], {}, [[]], {"x": 1}, None)

@@ -1,4 +1,4 @@
-# own/row_sum_half incorrect cpu=correct catalogue=58: leaves out the last block of a row; at the small shape there is none
+# own/row_sum_half incorrect cpu=implausible catalogue=58: leaves out the last block of a row; at the small shape there is none
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

@@ -35,13 +35,13 @@ def print_table(arms: Sequence[ArmSummary], timing: str, console: Console | None
     seeds = max(len(arm.seeds) for arm in arms)
     over = f"; ± is half the range over {seeds} seeds" if seeds > 1 else ""
     console.print(f"validation, first → last ({timing} time{over})", style="italic")
-    rest, parts = [metric for metric in columns_of(arms) if metric.brief], 0
+    rest = [metric for metric in columns_of(arms) if metric.brief]
     while rest:  # a part of the metrics at a time, as many as fit
         count = next((n for n in range(len(rest), 1, -1) if _width(_table(arms, rest[:n])) <= COLUMNS), 1)
-        if parts:
-            console.print()
         console.print(_table(arms, rest[:count]))
-        rest, parts = rest[count:], parts + 1
+        rest = rest[count:]
+        if rest:
+            console.print()
 
 
 def _width(table: Table) -> int:

@@ -187,11 +187,12 @@ def _priced(request: RunRequest, compiled: dict[int, int], body: bytes) -> Price
     pricing = Pricing(request.full, profile_of(request.profile), request.precision, request.known)
     rooms = {step_number(step): room for step, room in request.rooms.items()}
     rows, unwritten = pricing.rows(request.full_specs, compiled, request.written, rooms)
-    extents = the_machine()[0].extents
+    machine, _ = the_machine()
+    extents = machine.extents
     repeated, left_out = extents.repeated(request.full), extents.left_out(request.full)
     told = extents.told
     unread = pricing.shares.unread(request.reads, lambda: _small_shares(request, compiled, body), OF_SAMPLED if told else READ)
-    efforts = the_machine()[0].efforts.of(request.full)
+    efforts = machine.efforts.of(request.full)
     return Priced(tuple(rows), unwritten, pricing.idle, repeated, unread, left_out, told, efforts)
 
 

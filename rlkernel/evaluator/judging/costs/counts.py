@@ -48,9 +48,9 @@ class Counts:
     operations: float = 0.0
     """All of them, each once: neither what some take longer, as those of float64, nor further products of parts count."""
     on_floats: float = 0.0
-    """Of these, the ones on floating-point numbers, and all of `tl.dot`."""
+    """The operations on floating-point numbers, and all of `tl.dot`; they are a part of `operations`."""
     dots: float = 0.0
-    """Of these, the ones of `tl.dot`."""
+    """The operations of `tl.dot`; they are a part of `on_floats`."""
     lanes: float = 0.0
     """Elements of the blocks that are stored, those that masks leave out, too."""
     atomics: dict[int, float] = field(default_factory=dict)

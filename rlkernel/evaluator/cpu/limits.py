@@ -3,8 +3,10 @@
 Where results are compared all places may lie below such a number, so that nobody sees what is done beyond it at full shape. What
 each comparison and each minimum is given is noted at both sizes. Where one side is one number throughout, the same at both, and
 the other side lies beyond it at full shape alone, the number is made smaller as that side is, and a forward is run once more: a
-threshold between two ways to do the same changes nothing. What comes from memory is left alone, since nobody knows it at full
-shape, and so are `==` and `!=`, which name one case and part no places. So is a number that a kernel also computes with: of
+threshold between two ways to do the same changes nothing. The same holds for what parts places otherwise: `row >> 10`,
+`place & 0x7fff`, `row % 2048`, `cols // 4096`, `n == 16777216`.
+
+What comes from memory is left alone, since nobody knows it at full shape. So is a number that a kernel also computes with: of
 `min(rows - first, GROUP)`, beside which groups of GROUP rows are counted, one alone would make no sense. Source: ours.
 """
 
@@ -14,7 +16,7 @@ import ast
 import math
 import operator
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -27,12 +29,19 @@ from rlkernel.evaluator.cpu.kinds import known_others
 from rlkernel.evaluator.cpu.loaded import is_loaded
 
 LEFT, RIGHT = 1, 2
-Place = tuple[str, int, int]
-"""The text of a kernel or of a function that it calls, the number of a comparison in it, and which of its sides may be another
-number: one of them, or both."""
+Place = tuple[str, int, int, str]
+"""The text of a kernel or of a function that it calls, the number of a comparison in it, which of its sides may be another
+number, one of them or both, and how it tells numbers apart."""
 Moved = Mapping[Place, tuple[bool, float]]
 """Comparisons of which one side is another number: whether it is the left one, and which."""
-_ORDER: dict[type[ast.cmpop], str] = {ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"}
+ORDER, EQUAL, SHIFT, BITS, PARTS = "order", "equal", "shift", "bits", "parts"
+"""How a number tells others apart."""
+_KINDS: dict[type[ast.cmpop | ast.operator], tuple[str, str]] = {
+    ast.Lt: ("lt", ORDER), ast.LtE: ("le", ORDER), ast.Gt: ("gt", ORDER), ast.GtE: ("ge", ORDER),
+    ast.Eq: ("eq", EQUAL), ast.NotEq: ("ne", EQUAL),
+    ast.RShift: ("rshift", SHIFT), ast.BitAnd: ("and_", BITS), ast.Mod: ("mod", PARTS), ast.FloorDiv: ("floordiv", PARTS),
+}  # fmt: skip
+"""What Python's operator is called, and how it tells numbers apart."""
 _EXTREMES = {"min", "max", "minimum", "maximum"}
 
 
@@ -74,10 +83,13 @@ class Limits:
             if before is not None:
                 sides = None if is_loaded([left, right]) else _sides(left, right, elsewhere=True)
                 self._full[place] = _joined(before, sides)
-        elif not self.moved and self._full.get(place) is not None:
+        elif not self.moved and (full := self._full.get(place)) is not None:
             sides = _sides(left, right, elsewhere=False)
-            if sides is not None:
-                self._small[place] = _joined(self._small.get(place, ()), sides) or sides
+            if sides is None:
+                return
+            if not any(one.low == one.high == other.low == other.high for one, other in zip(full, sides, strict=True)):
+                self._full[place] = None  # a size on either side: there is nothing to note
+            self._small[place] = _joined(self._small.get(place, ()), sides) or sides
 
     def hidden(self) -> Moved:
         """The comparisons whose one number decides at full shape as it never does at the smaller size, and what stands for it
@@ -88,7 +100,7 @@ class Limits:
             if full is None or small is None:
                 continue
             for side, (kept, other) in ((LEFT, (0, 1)), (RIGHT, (1, 0))):
-                moved = _moved(full[kept], small[kept], full[other], small[other])
+                moved = _moved(place[3], (full[kept], small[kept]), full[other], small[other])
                 if place[2] & side and moved is not None:
                     found[place] = side == LEFT, moved
         return found
@@ -100,18 +112,51 @@ def _joined(before: Sides | tuple[()], sides: Sides | None) -> Sides | None:
     return before[0].with_(sides[0]), before[1].with_(sides[1])
 
 
-def _moved(full: Span, small: Span, other_full: Span, other_small: Span) -> float | None:
+def _moved(kind: str, numbers: Sides, full: Span, small: Span) -> float | None:
     """What stands at the smaller size for a number that others are held against; None where it decides there as it does at full
-    shape, or is no fixed number."""
-    number = full.low
-    if not (full.high == number == small.low == small.high and math.isfinite(number)) or number <= 0:
+    shape, or is no fixed number. numbers: what it is at full shape and there; full, small: what is held against it."""
+    number = numbers[0].low
+    if not (all(one == Span(number, number) for one in numbers) and math.isfinite(number)) or number <= 0:
         return None
-    decides = other_full.low < number, other_full.high > number
-    seen = other_small.low < number, other_small.high > number
-    if all(now or not then for now, then in zip(seen, decides, strict=True)) or not 0 < other_small.high < other_full.high:
+    if not 0 < small.high < full.high:
         return None
-    smaller = number * other_small.high / other_full.high
-    return smaller if number % 1 else math.floor(smaller)
+    share = small.high / full.high
+    if kind == ORDER:
+        decides = full.low < number, full.high > number
+        seen = small.low < number, small.high > number
+        if all(now or not then for now, then in zip(seen, decides, strict=True)):
+            return None
+        return number * share if number % 1 else math.floor(number * share)
+    share = (small.high + 1) / (full.high + 1)  # of places that are counted from zero
+    if kind == EQUAL:
+        if not full.low <= number <= full.high or small.low <= number <= small.high:
+            return None
+        return small.low if number == full.low else math.floor(number * share)
+    least = _least_changed(kind, number)
+    return None if least is None or not small.low >= 0 or not small.high < least <= full.high else _scaled(kind, number, least * share)
+
+
+def _least_changed(kind: str, number: float) -> float | None:
+    """The least number that is not as any smaller one is for `number >> 10`, `& 1023`, `& 1024`, `% 1024` or `// 1024`; None where
+    it is not one number beyond which all differ."""
+    whole = int(number)
+    if whole != number or whole >= 1 << 62 or (kind == SHIFT and whole > 62):
+        return None
+    if kind == SHIFT:
+        return float(1 << whole)
+    if kind == PARTS:
+        return float(whole)
+    return None if whole & (whole + 1) and whole & (whole - 1) else float(whole + whole % 2)
+
+
+def _scaled(kind: str, number: float, least: float) -> float:
+    """The number that tells others apart from this least one on."""
+    power = int(math.log2(max(least, 1.0)))
+    if kind == SHIFT:
+        return power
+    if kind == PARTS:
+        return max(math.floor(least), 1)
+    return (1 << power) - int(number) % 2
 
 
 def _sides(left: Any, right: Any, *, elsewhere: bool) -> Sides | None:
@@ -162,9 +207,11 @@ def _name(node: ast.AST) -> str | None:
 
 
 def _sides_of(node: ast.AST) -> list[ast.expr]:
-    """The two sides of a comparison by order, of a minimum or a maximum; none of anything else."""
-    if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _ORDER:
+    """The two sides of a comparison, of a minimum or a maximum, or of what parts numbers; none of anything else."""
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _KINDS:
         return [node.left, node.comparators[0]]
+    if isinstance(node, ast.BinOp) and type(node.op) in _KINDS:
+        return [node.left, node.right]
     if isinstance(node, ast.Call) and len(node.args) == 2 and not node.keywords:
         name = node.func.attr if isinstance(node.func, ast.Attribute) else _name(node.func)
         return node.args if name in _EXTREMES and not any(isinstance(one, ast.Starred) for one in node.args) else []
@@ -177,24 +224,32 @@ class _Held(ast.NodeTransformer):
     def __init__(self, source: str, names: AbstractSet[str]) -> None:
         self._source, self._names, self._count = source, names, 0
 
-    def _said(self, node: ast.Compare | ast.Call, function: ast.expr, sides: Sequence[ast.expr]) -> ast.expr:
+    def _said(self, node: ast.Compare | ast.BinOp | ast.Call, by: tuple[ast.expr, str]) -> ast.expr:
+        sides = _sides_of(node)
         which = sum(side for side, one in zip((LEFT, RIGHT), sides, strict=False) if _name(one) in self._names)
+        if by[1] in (SHIFT, PARTS):
+            which &= RIGHT
         self._count += 1
         self.generic_visit(node)
         if not which:
             return node
-        place = ast.Tuple([ast.Constant(one) for one in (self._source, self._count, which)], ast.Load())
-        given = [node.left, node.comparators[0]] if isinstance(node, ast.Compare) else node.args
-        return ast.copy_location(ast.Call(ast.Name(".held", ast.Load()), [place, function, *given], []), node)
+        place = ast.Tuple([ast.Constant(one) for one in (self._source, self._count, which, by[1])], ast.Load())
+        return ast.copy_location(ast.Call(ast.Name(".held", ast.Load()), [place, by[0], *_sides_of(node)], []), node)
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
-        sides = _sides_of(node)
-        order = ast.Name(f".{_ORDER.get(type(node.ops[0]), '')}", ast.Load())
-        return self._said(node, order, sides) if sides else self.generic_visit(node)
+        return self._said(node, _by(node.ops[0])) if _sides_of(node) else self.generic_visit(node)
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        return self._said(node, _by(node.op)) if _sides_of(node) else self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        sides = _sides_of(node)
-        return self._said(node, node.func, sides) if sides else self.generic_visit(node)
+        return self._said(node, (node.func, ORDER)) if _sides_of(node) else self.generic_visit(node)
+
+
+def _by(operation: ast.cmpop | ast.operator) -> tuple[ast.expr, str]:
+    """The word for an operator, and how it tells numbers apart."""
+    name, kind = _KINDS[type(operation)]
+    return ast.Name(f".{name}", ast.Load()), kind
 
 
 def words(machine: Machine) -> dict[str, Any]:
@@ -208,4 +263,4 @@ def words(machine: Machine) -> dict[str, Any]:
             left, right = (_instead(left, number), right) if is_left else (left, _instead(right, number))
         return function(left, right)
 
-    return {".held": held, **{f".{name}": getattr(operator, name) for name in _ORDER.values()}}
+    return {".held": held, **{f".{name}": getattr(operator, name) for name, _ in _KINDS.values()}}

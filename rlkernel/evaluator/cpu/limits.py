@@ -6,7 +6,8 @@ the other side lies beyond it at full shape alone, the number is made smaller as
 threshold between two ways to do the same changes nothing. The same holds for what parts places otherwise: `row >> 10`,
 `place & 0x7fff`, `row % 2048`, `cols // 4096`, `n == 16777216`.
 
-What comes from memory is left alone, since nobody knows it at full shape. So is a number that a kernel also computes with: of
+What comes from memory is left alone, since nobody knows it at full shape, but for what a turn that stands for others counts as
+such. So is a number that a kernel also computes with: of
 `min(rows - first, GROUP)`, beside which groups of GROUP rows are counted, one alone would make no sense. Source: ours.
 """
 
@@ -63,6 +64,8 @@ class Machine(Protocol):
     """Where programs run."""
 
     dry: bool
+    last_turn: bool
+    """Whether the turn of a shortened loop runs that stands for others, whose number is one of theirs."""
     limits: Limits
 
 
@@ -75,13 +78,14 @@ class Limits:
         self._small: dict[Place, Sides] = {}
         self.moved: Moved = {}
 
-    def note(self, place: Place, left: Any, right: Any, *, dry: bool) -> None:
+    def note(self, place: Place, left: Any, right: Any, *, dry: bool, known: bool = False) -> None:
         """One comparison is made: while launches are priced, at full shape; else at the size at which results are compared, which
-        is noted of those that are known at full shape."""
+        is noted of those that are known at full shape. known: whether what counts as if it came from memory is a number all the
+        same."""
         if dry:
             before = self._full.get(place, ())
             if before is not None:
-                sides = None if is_loaded([left, right]) else _sides(left, right, elsewhere=True)
+                sides = None if is_loaded([left, right]) and not known else _sides(left, right, elsewhere=True)
                 self._full[place] = _joined(before, sides)
         elif not self.moved and (full := self._full.get(place)) is not None:
             sides = _sides(left, right, elsewhere=False)
@@ -91,16 +95,16 @@ class Limits:
                 self._full[place] = None  # a size on either side: there is nothing to note
             self._small[place] = _joined(self._small.get(place, ()), sides) or sides
 
-    def hidden(self) -> Moved:
+    def hidden(self, share: float = 1.0) -> Moved:
         """The comparisons whose one number decides at full shape as it never does at the smaller size, and what stands for it
-        there."""
+        there. share: how much smaller still, because blocks may be larger than all that there is at the smaller size."""
         found: dict[Place, tuple[bool, float]] = {}
         for place, full in self._full.items():
             small = self._small.get(place)
             if full is None or small is None:
                 continue
             for side, (kept, other) in ((LEFT, (0, 1)), (RIGHT, (1, 0))):
-                moved = _moved(place[3], (full[kept], small[kept]), full[other], small[other])
+                moved = _moved(place[3], (full[kept], small[kept]), full[other], small[other], share)
                 if place[2] & side and moved is not None:
                     found[place] = side == LEFT, moved
         return found
@@ -112,7 +116,7 @@ def _joined(before: Sides | tuple[()], sides: Sides | None) -> Sides | None:
     return before[0].with_(sides[0]), before[1].with_(sides[1])
 
 
-def _moved(kind: str, numbers: Sides, full: Span, small: Span) -> float | None:
+def _moved(kind: str, numbers: Sides, full: Span, small: Span, less: float) -> float | None:
     """What stands at the smaller size for a number that others are held against; None where it decides there as it does at full
     shape, or is no fixed number. numbers: what it is at full shape and there; full, small: what is held against it."""
     number = numbers[0].low
@@ -120,14 +124,14 @@ def _moved(kind: str, numbers: Sides, full: Span, small: Span) -> float | None:
         return None
     if not 0 < small.high < full.high:
         return None
-    share = small.high / full.high
+    share = less * small.high / full.high
     if kind == ORDER:
         decides = full.low < number, full.high > number
         seen = small.low < number, small.high > number
         if all(now or not then for now, then in zip(seen, decides, strict=True)):
             return None
         return number * share if number % 1 else math.floor(number * share)
-    share = (small.high + 1) / (full.high + 1)  # of places that are counted from zero
+    share = less * (small.high + 1) / (full.high + 1)  # of places that are counted from zero
     if kind == EQUAL:
         if not full.low <= number <= full.high or small.low <= number <= small.high:
             return None
@@ -257,7 +261,7 @@ def words(machine: Machine) -> dict[str, Any]:
 
     def held(place: Place, function: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
         limits = machine.limits
-        limits.note(place, left, right, dry=machine.dry)
+        limits.note(place, left, right, dry=machine.dry, known=machine.last_turn)
         if not machine.dry and place in limits.moved:
             is_left, number = limits.moved[place]
             left, right = (_instead(left, number), right) if is_left else (left, _instead(right, number))

@@ -76,7 +76,7 @@ def run(text: str, moved: Any, *given: Any) -> Any:
     """What a function of `a` and `b` gives where some of the numbers that it compares are others."""
 
     class Machine:
-        dry = False
+        dry = last_turn = False
         limits = Limits()
 
     Machine.limits.moved = moved

@@ -137,12 +137,16 @@ def _moved(kind: str, numbers: Sides, full: Span, small: Span, less: float) -> f
             return None
         return small.low if number == full.low else math.floor(number * share)
     least = _least_changed(kind, number)
-    return None if least is None or not small.low >= 0 or not small.high < least <= full.high else _scaled(kind, number, least * share)
+    return (
+        None
+        if least is None or not small.low >= 0 or not small.high < least <= full.high
+        else _scaled(kind, number, least * share)
+    )
 
 
 def _least_changed(kind: str, number: float) -> float | None:
-    """The least number that is not as any smaller one is for `number >> 10`, `& 1023`, `& 1024`, `% 1024` or `// 1024`; None where
-    it is not one number beyond which all differ."""
+    """The least number that `>> 10`, `& 1023`, `& 1024`, `% 1024` or `// 1024` does not treat as it does all smaller ones; None
+    where there is no such number."""
     whole = int(number)
     if whole != number or whole >= 1 << 62 or (kind == SHIFT and whole > 62):
         return None

@@ -17,7 +17,6 @@ from rlkernel.evaluator.cpu.limits import BITS, EQUAL, LEFT, ORDER, PARTS, RIGHT
 from rlkernel.evaluator.cpu.loaded import mark
 
 
-
 def block(*values: float) -> Any:
     data = np.array(values, dtype=np.int32)
     return tl.tensor(TensorHandle(data, tl.int32), tl.block_type(tl.int32, [len(values)]))
@@ -100,7 +99,9 @@ def test_each_comparison_and_minimum_of_a_kernel_has_its_own_number() -> None:
 
 def test_a_number_that_is_computed_with_besides_is_left_alone() -> None:
     """Half of it would be another one than the other half."""
-    assert run("(min(a, 4), b * 4)", {("kernel", 1, LEFT | RIGHT, ORDER): (False, 2), ("kernel", 1, LEFT, ORDER): (True, 2)}, 5, 6) == (2, 24)
+    assert run(
+        "(min(a, 4), b * 4)", {("kernel", 1, LEFT | RIGHT, ORDER): (False, 2), ("kernel", 1, LEFT, ORDER): (True, 2)}, 5, 6
+    ) == (2, 24)
     assert run("(min(a, 4), b * 4)", {("kernel", 1, RIGHT, ORDER): (False, 2)}, 5, 6) == (4, 24)
     assert run("(min(a, b), b * 8)", {("kernel", 1, RIGHT, ORDER): (False, 2)}, 5, 6) == (5, 48)
 

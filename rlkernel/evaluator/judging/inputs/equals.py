@@ -2,10 +2,11 @@
 
 Of `out.index_add(0, rows, x)` with other rows each time, whoever stores in place of adding would be right, and of the argmax of
 normal numbers whoever takes the last of equal ones, where PyTorch names the first; of the eight largest, whoever drops all that
-equal the largest. So the reference is watched for operators that add up what meets, for those that say which of equal numbers they
-take, and for those that leave it open, where nothing is made of which they take. Some indices then repeat their neighbours, and numbers
-are limited to those between their eighths, in a round of its own. A permutation of all places stays one, because that is what it
-is; and nothing is repeated where an operator stores without adding, which says nothing of indices that meet. Source: ours.
+equal the largest. So the reference is watched for operators that add up what meets, for those that say which of equal numbers
+they take, and for those that leave it open, where nothing is made of which they take. Some indices then repeat their neighbours,
+and numbers are limited to those between their eighths, in a round of its own. A permutation of all places stays one, because that
+is what it is; and nothing is repeated where an operator stores without adding, which says nothing of indices that meet. Source:
+ours.
 """
 
 from __future__ import annotations
@@ -101,8 +102,8 @@ class _Watching(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return self.first | {place for place, _ in self._open} - self._used
 
     def __exit__(self, *error: Any) -> None:
-        self._used |= {place for place, taken in self._open if not taken.expired()}
-        super().__exit__(*error)
+        self._used |= {place for place, taken in self._open if not taken.expired()}  # type: ignore[no-untyped-call]
+        super().__exit__(*error)  # type: ignore[no-untyped-call]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
         name = str(func).split(".")[1].removesuffix("_")
@@ -115,7 +116,8 @@ class _Watching(TorchDispatchMode):  # type: ignore[no-untyped-call]
         made = func(*args, **(kwargs or {}))
         if name in OPEN and not given.get("stable") and isinstance(made, tuple):
             place = self._place(given["self"])
-            self._open += [(place, StorageWeakRef(made[1].untyped_storage()))] if place is not None else []
+            if place is not None:
+                self._open.append((place, StorageWeakRef(made[1].untyped_storage())))  # type: ignore[no-untyped-call]
         return made
 
     def _look(self, name: str, given: dict[str, Any]) -> None:

@@ -2,7 +2,8 @@
 
 A window of 128 among 32 keys leaves nothing out, and whoever ignores it is right there. So comparisons and limits of numbers that
 depend on nothing that is drawn are computed at both sizes: those of `torch.arange`, of triangles and of bands. Example:
-`i - j < 128` is true everywhere at 32 places, and not at 2,048. So it is with what parts places, as `i // 256` does, and with slices: `x[:, :1000]` of 96 columns is all of them.
+`i - j < 128` is true everywhere at 32 places, and not at 2,048. So it is with what parts places, as `i // 256` does, and with
+slices: `x[:, :1000]` of 96 columns is all of them.
 Source: ours.
 """
 

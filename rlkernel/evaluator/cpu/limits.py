@@ -17,7 +17,7 @@ import ast
 import math
 import operator
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -33,6 +33,8 @@ LEFT, RIGHT = 1, 2
 Place = tuple[str, int, int, str]
 """The text of a kernel or of a function that it calls, the number of a comparison in it, which of its sides may be another
 number, one of them or both, and how it tells numbers apart."""
+Named = tuple[str, str | None]
+"""A way to hold numbers against each other, and a number of a text or a variable that is held so."""
 Moved = Mapping[Place, tuple[bool, float]]
 """Comparisons of which one side is another number: whether it is the left one, and which."""
 ORDER, EQUAL, SHIFT, BITS, PARTS = "order", "equal", "shift", "bits", "parts"
@@ -77,6 +79,13 @@ class Limits:
         """None: of what memory decides."""
         self._small: dict[Place, Sides] = {}
         self.moved: Moved = {}
+        self._extents: set[float] = set()
+        """How long axes of the tensors are where results are compared."""
+
+    def note_shapes(self, shapes: Iterable[Sequence[int]]) -> None:
+        """A launch is given tensors of these shapes at the smaller size."""
+        for shape in shapes:
+            self._extents.update(shape)
 
     def note(self, place: Place, left: Any, right: Any, *, dry: bool, known: bool = False) -> None:
         """One comparison is made: while launches are priced, at full shape; else at the size at which results are compared, which
@@ -105,9 +114,13 @@ class Limits:
                 continue
             for side, (kept, other) in ((LEFT, (0, 1)), (RIGHT, (1, 0))):
                 moved = _moved(place[3], (full[kept], small[kept]), full[other], small[other], share)
-                if place[2] & side and moved is not None:
+                if place[2] & side and moved is not None and not self._is_extent(place[3], full[kept].low):
                     found[place] = side == LEFT, moved
         return found
+
+    def _is_extent(self, kind: str, number: float) -> bool:
+        """Whether what parts numbers is a size that is as large where results are compared, such as 16 heads."""
+        return kind != ORDER and _least_changed(kind, number) in self._extents
 
 
 def _joined(before: Sides | tuple[()], sides: Sides | None) -> Sides | None:
@@ -137,11 +150,9 @@ def _moved(kind: str, numbers: Sides, full: Span, small: Span, less: float) -> f
             return None
         return small.low if number == full.low else math.floor(number * share)
     least = _least_changed(kind, number)
-    return (
-        None
-        if least is None or not small.low >= 0 or not small.high < least <= full.high
-        else _scaled(kind, number, least * share)
-    )
+    if least is None or not (small.low >= 0 and small.high < least <= full.high):
+        return None
+    return _scaled(kind, number, least * share)
 
 
 def _least_changed(kind: str, number: float) -> float | None:
@@ -152,7 +163,7 @@ def _least_changed(kind: str, number: float) -> float | None:
         return None
     if kind == SHIFT:
         return float(1 << whole)
-    if kind == PARTS:
+    if kind in (PARTS, EQUAL):
         return float(whole)
     return None if whole & (whole + 1) and whole & (whole - 1) else float(whole + whole % 2)
 
@@ -160,11 +171,7 @@ def _least_changed(kind: str, number: float) -> float | None:
 def _scaled(kind: str, number: float, least: float) -> float:
     """The number that tells others apart from this least one on."""
     power = int(math.log2(max(least, 1.0)))
-    if kind == SHIFT:
-        return power
-    if kind == PARTS:
-        return max(math.floor(least), 1)
-    return (1 << power) - int(number) % 2
+    return power if kind == SHIFT else max(math.floor(least), 1) if kind == PARTS else (1 << power) - int(number) % 2
 
 
 def _sides(left: Any, right: Any, *, elsewhere: bool) -> Sides | None:
@@ -193,14 +200,34 @@ def _instead(value: Any, number: float) -> Any:
     return type(value)(number)
 
 
-def alone(tree: ast.FunctionDef) -> set[str]:
-    """The numbers and variables that a kernel's text holds others against and uses for nothing else."""
+def alone(tree: ast.FunctionDef) -> AbstractSet[Named]:
+    """The numbers and variables that a kernel's text holds others against in one way and uses for nothing else. What parts
+    numbers is a number of the text: a variable may be a size that is the same at both, as the heads of `place // heads`. What
+    takes a place apart in two, as `>> 5` and `& 31` or `// 32` and `% 32`, is none."""
     every = Counter(_name(node) for node in ast.walk(tree))
-    compared = Counter(_name(side) for node in ast.walk(tree) for side in _sides_of(node))
-    return {name for name, count in compared.items() if name is not None and count == every[name]}
+    ways: Counter[Named] = Counter(
+        (_way(node), name) for node in ast.walk(tree) for side in _sides_of(node)
+        if (name := _name(side)) and (_way(node) == ORDER or isinstance(side, ast.Constant))
+    )  # fmt: skip
+    found = {(way, name) for (way, name), count in ways.items() if count == every[name]}
+    masks = {("rshift", name): ("and_", repr(_ones(name))) for way, name in found if way == "rshift" and name}
+    return found - {one for pair in masks.items() if pair[1] in found for one in pair}
 
 
-def held(tree: ast.FunctionDef, source: str, names: AbstractSet[str]) -> ast.FunctionDef:
+def _ones(name: str) -> int:
+    """The mask of what a shift by this number of a text drops."""
+    return (1 << int(name)) - 1 if name.isdecimal() and int(name) < 63 else 0
+
+
+def _way(node: ast.AST) -> str:
+    """How a node holds its sides against each other."""
+    if not isinstance(node, (ast.Compare, ast.BinOp)):
+        return ORDER
+    name, kind = _KINDS[type(node.ops[0] if isinstance(node, ast.Compare) else node.op)]
+    return ORDER if kind == ORDER else name
+
+
+def held(tree: ast.FunctionDef, source: str, names: AbstractSet[Named]) -> ast.FunctionDef:
     """A kernel's tree that says what it holds against these numbers and variables."""
     made = _Held(source, names).visit(tree)
     assert isinstance(made, ast.FunctionDef)
@@ -229,12 +256,12 @@ def _sides_of(node: ast.AST) -> list[ast.expr]:
 class _Held(ast.NodeTransformer):
     """Lets comparisons with numbers of these names say what they are given."""
 
-    def __init__(self, source: str, names: AbstractSet[str]) -> None:
+    def __init__(self, source: str, names: AbstractSet[Named]) -> None:
         self._source, self._names, self._count = source, names, 0
 
     def _said(self, node: ast.Compare | ast.BinOp | ast.Call, by: tuple[ast.expr, str]) -> ast.expr:
         sides = _sides_of(node)
-        which = sum(side for side, one in zip((LEFT, RIGHT), sides, strict=False) if _name(one) in self._names)
+        which = sum(side for side, one in zip((LEFT, RIGHT), sides, strict=False) if (_way(node), _name(one)) in self._names)
         if by[1] in (SHIFT, PARTS):
             which &= RIGHT
         self._count += 1

@@ -71,6 +71,33 @@ def test_what_parts_numbers_below_zero_is_left_alone() -> None:
     assert hidden([(block(0, 4095), 0xF0)], [(block(0, 15), 0xF0)], BITS) is None, "bits between others are no limit"
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("place >> 10, a < 8", {("rshift", "10"), ("order", "8"), ("order", "a")}),
+        ("place % 1024 + place % 1024", {("mod", "1024")}),
+        ("place // 32 + place % 32", set()),
+        ("(place >> 5) + (place & 31)", set()),
+        ("(place >> 5) + (place & 15)", {("rshift", "5"), ("and_", "15")}),
+        ("place // heads + (n == size)", set()),
+        ("(n == 4096) + min(pid // GROUP, GROUP)", {("eq", "4096")}),
+    ],
+)
+def test_what_parts_numbers_is_a_number_that_stands_there_alone(text: str, found: set[tuple[str, str]]) -> None:
+    definition = ast.parse(f"def function(a, place, n):\n    return {text}").body[0]
+    assert isinstance(definition, ast.FunctionDef)
+    assert {one for one in alone(definition) if one[1] not in ("place", "n", "pid")} == found
+
+
+def test_an_axis_that_is_as_long_at_the_smaller_size_is_no_fixed_number() -> None:
+    found, place = Limits(), ("kernel", 1, RIGHT, PARTS)
+    for high, dry in ((255, True), (15, False)):
+        found.note(place, block(0, high), 16, dry=dry)
+    assert found.hidden()
+    found.note_shapes([(1, 16, 40, 8)])
+    assert not found.hidden()
+
+
 def run(text: str, moved: Any, *given: Any) -> Any:
     """What a function of `a` and `b` gives where some of the numbers that it compares are others."""
 

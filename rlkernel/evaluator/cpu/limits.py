@@ -97,8 +97,7 @@ class Limits:
                 sides = None if is_loaded([left, right]) and not known else _sides(left, right, elsewhere=True)
                 self._full[place] = _joined(before, sides)
         elif not self.moved and (full := self._full.get(place)) is not None:
-            sides = _sides(left, right, elsewhere=False)
-            if sides is None:
+            if (sides := _sides(left, right, elsewhere=False)) is None:
                 return
             if not any(one.low == one.high == other.low == other.high for one, other in zip(full, sides, strict=True)):
                 self._full[place] = None  # a size on either side: there is nothing to note
@@ -109,8 +108,7 @@ class Limits:
         there. share: how much smaller still, because blocks may be larger than all that there is at the smaller size."""
         found: dict[Place, tuple[bool, float]] = {}
         for place, full in self._full.items():
-            small = self._small.get(place)
-            if full is None or small is None:
+            if full is None or (small := self._small.get(place)) is None:
                 continue
             for side, (kept, other) in ((LEFT, (0, 1)), (RIGHT, (1, 0))):
                 moved = _moved(place[3], (full[kept], small[kept]), full[other], small[other], share)

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 import torch
 
 from rlkernel.evaluator.cpu.interpreter import KernelFailed
-from rlkernel.evaluator.cpu.limits import Limits
+from rlkernel.evaluator.cpu.limits import Limits, Moved
 from rlkernel.evaluator.cpu.machine import Machine
 from rlkernel.evaluator.cpu.memory import OutOfBounds
 from rlkernel.evaluator.cpu.pace import Pace, TooMuchWork
@@ -17,6 +17,8 @@ from rlkernel.evaluator.program.replay import StepFailed
 from rlkernel.evaluator.program.tensors import flatten
 
 Round = TypeVar("Round", contravariant=True)
+SHARES = 1.0, 1 / 256
+"""How small fixed numbers are made, beside how much smaller the problem is than at full shape."""
 ALIKE = 0.02
 """How far two ways to compute the same may be from each other, relative: another order of a sum, tf32, half precision."""
 
@@ -30,16 +32,22 @@ class Module(Protocol[Round]):
 def shows(machine: Machine, made: Callable[[], Module[Round]], one: Round, left: Any, most_work: float) -> bool:
     """Whether the first call of a module, which has `left` this in a round, leaves something else where the fixed numbers that
     decide at full shape alone decide here, too. One that fails then says nothing. Ends what is noted of comparisons."""
-    moved = machine.limits.hidden()
+    ways = [machine.limits.hidden(share) for share in SHARES]
     try:
-        if not moved:
-            return False
-        machine.limits.moved, machine.pace = moved, Pace(most_work)
+        return any(_shown(machine, moved, made, one, left, most_work) for moved in ways if moved)
+    finally:
+        machine.limits, machine.pace = Limits(), None
+
+
+def _shown(
+    machine: Machine, moved: Moved, made: Callable[[], Module[Round]], one: Round, left: Any, most_work: float
+) -> bool:  # fmt: skip
+    """Whether results differ where these numbers are others."""
+    machine.limits.moved, machine.pace = moved, Pace(most_work)
+    try:
         return _differ(_tensors(left), _tensors(made().call(one)))
     except (KernelFailed, OutOfBounds, StepFailed, TooMuchWork):
         return False
-    finally:
-        machine.limits, machine.pace = Limits(), None
 
 
 def _tensors(value: Any) -> list[torch.Tensor]:

@@ -186,6 +186,8 @@ class Interpreter:
         extents, addresses = _dry_extents(tensors) if dry else _real_extents(tensors)
         machine = self.machine
         machine.map(extents, dry=dry)
+        if not dry:
+            machine.limits.note_shapes(tensor.shape for tensor in tensors)
         storages = list(dict.fromkeys(tensor.untyped_storage()._cdata for tensor in tensors))
         held = {place: self.known[one] for place, one in enumerate(storages) if dry and one in self.known}
         machine.known = KnownMemory(held)

@@ -3,8 +3,11 @@
 Where results are compared all places may lie below such a number, so that nobody sees what is done beyond it at full shape. What
 each comparison and each minimum is given is noted at both sizes. Where one side is one number throughout, the same at both, and
 the other side lies beyond it at full shape alone, the number is made smaller as that side is, and a forward is run once more: a
-threshold between two ways to do the same changes nothing. What comes from memory is left alone, since nobody knows it at full
-shape, and so are `==` and `!=`, which name one case and part no places. So is a number that a kernel also computes with: of
+threshold between two ways to do the same changes nothing. The same holds for what parts places otherwise: `row >> 10`,
+`place & 0x7fff`, `row % 2048`, `cols // 4096`, `n == 16777216`.
+
+What comes from memory is left alone, since nobody knows it at full shape, but for what a turn that stands for others counts as
+such. So is a number that a kernel also computes with: of
 `min(rows - first, GROUP)`, beside which groups of GROUP rows are counted, one alone would make no sense. Source: ours.
 """
 
@@ -14,7 +17,7 @@ import ast
 import math
 import operator
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -27,12 +30,21 @@ from rlkernel.evaluator.cpu.kinds import known_others
 from rlkernel.evaluator.cpu.loaded import is_loaded
 
 LEFT, RIGHT = 1, 2
-Place = tuple[str, int, int]
-"""The text of a kernel or of a function that it calls, the number of a comparison in it, and which of its sides may be another
-number: one of them, or both."""
+Place = tuple[str, int, int, str]
+"""The text of a kernel or of a function that it calls, the number of a comparison in it, which of its sides may be another
+number, one of them or both, and how it tells numbers apart."""
+Named = tuple[str, str | None]
+"""A way to hold numbers against each other, and a number of a text or a variable that is held so."""
 Moved = Mapping[Place, tuple[bool, float]]
 """Comparisons of which one side is another number: whether it is the left one, and which."""
-_ORDER: dict[type[ast.cmpop], str] = {ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"}
+ORDER, EQUAL, SHIFT, BITS, PARTS = "order", "equal", "shift", "bits", "parts"
+"""How a number tells others apart."""
+_KINDS: dict[type[ast.cmpop | ast.operator], tuple[str, str]] = {
+    ast.Lt: ("lt", ORDER), ast.LtE: ("le", ORDER), ast.Gt: ("gt", ORDER), ast.GtE: ("ge", ORDER),
+    ast.Eq: ("eq", EQUAL), ast.NotEq: ("ne", EQUAL),
+    ast.RShift: ("rshift", SHIFT), ast.BitAnd: ("and_", BITS), ast.Mod: ("mod", PARTS), ast.FloorDiv: ("floordiv", PARTS),
+}  # fmt: skip
+"""What Python's operator is called, and how it tells numbers apart."""
 _EXTREMES = {"min", "max", "minimum", "maximum"}
 
 
@@ -54,6 +66,8 @@ class Machine(Protocol):
     """Where programs run."""
 
     dry: bool
+    last_turn: bool
+    """Whether the turn of a shortened loop runs that stands for others, whose number is one of theirs."""
     limits: Limits
 
 
@@ -65,33 +79,46 @@ class Limits:
         """None: of what memory decides."""
         self._small: dict[Place, Sides] = {}
         self.moved: Moved = {}
+        self._extents: set[float] = set()
+        """How long axes of the tensors are where results are compared."""
 
-    def note(self, place: Place, left: Any, right: Any, *, dry: bool) -> None:
+    def note_shapes(self, shapes: Iterable[Sequence[int]]) -> None:
+        """A launch is given tensors of these shapes at the smaller size."""
+        for shape in shapes:
+            self._extents.update(shape)
+
+    def note(self, place: Place, left: Any, right: Any, *, dry: bool, known: bool = False) -> None:
         """One comparison is made: while launches are priced, at full shape; else at the size at which results are compared, which
-        is noted of those that are known at full shape."""
+        is noted of those that are known at full shape. known: whether what counts as if it came from memory is a number all the
+        same."""
         if dry:
             before = self._full.get(place, ())
             if before is not None:
-                sides = None if is_loaded([left, right]) else _sides(left, right, elsewhere=True)
+                sides = None if is_loaded([left, right]) and not known else _sides(left, right, elsewhere=True)
                 self._full[place] = _joined(before, sides)
-        elif not self.moved and self._full.get(place) is not None:
-            sides = _sides(left, right, elsewhere=False)
-            if sides is not None:
-                self._small[place] = _joined(self._small.get(place, ()), sides) or sides
+        elif not self.moved and (full := self._full.get(place)) is not None:
+            if (sides := _sides(left, right, elsewhere=False)) is None:
+                return
+            if not any(one.low == one.high == other.low == other.high for one, other in zip(full, sides, strict=True)):
+                self._full[place] = None  # a size on either side: there is nothing to note
+            self._small[place] = _joined(self._small.get(place, ()), sides) or sides
 
-    def hidden(self) -> Moved:
+    def hidden(self, share: float = 1.0) -> Moved:
         """The comparisons whose one number decides at full shape as it never does at the smaller size, and what stands for it
-        there."""
+        there. share: how much smaller still, because blocks may be larger than all that there is at the smaller size."""
         found: dict[Place, tuple[bool, float]] = {}
         for place, full in self._full.items():
-            small = self._small.get(place)
-            if full is None or small is None:
+            if full is None or (small := self._small.get(place)) is None:
                 continue
             for side, (kept, other) in ((LEFT, (0, 1)), (RIGHT, (1, 0))):
-                moved = _moved(full[kept], small[kept], full[other], small[other])
-                if place[2] & side and moved is not None:
+                moved = _moved(place[3], (full[kept], small[kept]), full[other], small[other], share)
+                if place[2] & side and moved is not None and not self._is_extent(place[3], full[kept].low):
                     found[place] = side == LEFT, moved
         return found
+
+    def _is_extent(self, kind: str, number: float) -> bool:
+        """Whether what parts numbers is a size that is as large where results are compared, such as 16 heads."""
+        return kind != ORDER and _least_changed(kind, number) in self._extents
 
 
 def _joined(before: Sides | tuple[()], sides: Sides | None) -> Sides | None:
@@ -100,18 +127,49 @@ def _joined(before: Sides | tuple[()], sides: Sides | None) -> Sides | None:
     return before[0].with_(sides[0]), before[1].with_(sides[1])
 
 
-def _moved(full: Span, small: Span, other_full: Span, other_small: Span) -> float | None:
+def _moved(kind: str, numbers: Sides, full: Span, small: Span, less: float) -> float | None:
     """What stands at the smaller size for a number that others are held against; None where it decides there as it does at full
-    shape, or is no fixed number."""
-    number = full.low
-    if not (full.high == number == small.low == small.high and math.isfinite(number)) or number <= 0:
+    shape, or is no fixed number. numbers: what it is at full shape and there; full, small: what is held against it."""
+    number = numbers[0].low
+    if not (all(one == Span(number, number) for one in numbers) and math.isfinite(number)) or number <= 0:
         return None
-    decides = other_full.low < number, other_full.high > number
-    seen = other_small.low < number, other_small.high > number
-    if all(now or not then for now, then in zip(seen, decides, strict=True)) or not 0 < other_small.high < other_full.high:
+    if not 0 < small.high < full.high:
         return None
-    smaller = number * other_small.high / other_full.high
-    return smaller if number % 1 else math.floor(smaller)
+    share = less * small.high / full.high
+    if kind == ORDER:
+        decides = full.low < number, full.high > number
+        seen = small.low < number, small.high > number
+        if all(now or not then for now, then in zip(seen, decides, strict=True)):
+            return None
+        return number * share if number % 1 else math.floor(number * share)
+    share = less * (small.high + 1) / (full.high + 1)  # of places that are counted from zero
+    if kind == EQUAL:
+        if not full.low <= number <= full.high or small.low <= number <= small.high:
+            return None
+        return small.low if number == full.low else math.floor(number * share)
+    least = _least_changed(kind, number)
+    if least is None or not (small.low >= 0 and small.high < least <= full.high):
+        return None
+    return _scaled(kind, number, least * share)
+
+
+def _least_changed(kind: str, number: float) -> float | None:
+    """The least number that `>> 10`, `& 1023`, `& 1024`, `% 1024` or `// 1024` does not treat as it does all smaller ones; None
+    where there is no such number."""
+    whole = int(number)
+    if whole != number or whole >= 1 << 62 or (kind == SHIFT and whole > 62):
+        return None
+    if kind == SHIFT:
+        return float(1 << whole)
+    if kind in (PARTS, EQUAL):
+        return float(whole)
+    return None if whole & (whole + 1) and whole & (whole - 1) else float(whole + whole % 2)
+
+
+def _scaled(kind: str, number: float, least: float) -> float:
+    """The number that tells others apart from this least one on."""
+    power = int(math.log2(max(least, 1.0)))
+    return power if kind == SHIFT else max(math.floor(least), 1) if kind == PARTS else (1 << power) - int(number) % 2
 
 
 def _sides(left: Any, right: Any, *, elsewhere: bool) -> Sides | None:
@@ -140,14 +198,34 @@ def _instead(value: Any, number: float) -> Any:
     return type(value)(number)
 
 
-def alone(tree: ast.FunctionDef) -> set[str]:
-    """The numbers and variables that a kernel's text holds others against and uses for nothing else."""
+def alone(tree: ast.FunctionDef) -> AbstractSet[Named]:
+    """The numbers and variables that a kernel's text holds others against in one way and uses for nothing else. What parts
+    numbers is a number of the text: a variable may be a size that is the same at both, as the heads of `place // heads`. What
+    takes a place apart in two, as `>> 5` and `& 31` or `// 32` and `% 32`, is none."""
     every = Counter(_name(node) for node in ast.walk(tree))
-    compared = Counter(_name(side) for node in ast.walk(tree) for side in _sides_of(node))
-    return {name for name, count in compared.items() if name is not None and count == every[name]}
+    ways: Counter[Named] = Counter(
+        (_way(node), name) for node in ast.walk(tree) for side in _sides_of(node)
+        if (name := _name(side)) and (_way(node) == ORDER or isinstance(side, ast.Constant))
+    )  # fmt: skip
+    found = {(way, name) for (way, name), count in ways.items() if count == every[name]}
+    masks = {("rshift", name): ("and_", repr(_ones(name))) for way, name in found if way == "rshift" and name}
+    return found - {one for pair in masks.items() if pair[1] in found for one in pair}
 
 
-def held(tree: ast.FunctionDef, source: str, names: AbstractSet[str]) -> ast.FunctionDef:
+def _ones(name: str) -> int:
+    """The mask of what a shift by this number of a text drops."""
+    return (1 << int(name)) - 1 if name.isdecimal() and int(name) < 63 else 0
+
+
+def _way(node: ast.AST) -> str:
+    """How a node holds its sides against each other."""
+    if not isinstance(node, (ast.Compare, ast.BinOp)):
+        return ORDER
+    name, kind = _KINDS[type(node.ops[0] if isinstance(node, ast.Compare) else node.op)]
+    return ORDER if kind == ORDER else name
+
+
+def held(tree: ast.FunctionDef, source: str, names: AbstractSet[Named]) -> ast.FunctionDef:
     """A kernel's tree that says what it holds against these numbers and variables."""
     made = _Held(source, names).visit(tree)
     assert isinstance(made, ast.FunctionDef)
@@ -162,9 +240,11 @@ def _name(node: ast.AST) -> str | None:
 
 
 def _sides_of(node: ast.AST) -> list[ast.expr]:
-    """The two sides of a comparison by order, of a minimum or a maximum; none of anything else."""
-    if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _ORDER:
+    """The two sides of a comparison, of a minimum or a maximum, or of what parts numbers; none of anything else."""
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _KINDS:
         return [node.left, node.comparators[0]]
+    if isinstance(node, ast.BinOp) and type(node.op) in _KINDS:
+        return [node.left, node.right]
     if isinstance(node, ast.Call) and len(node.args) == 2 and not node.keywords:
         name = node.func.attr if isinstance(node.func, ast.Attribute) else _name(node.func)
         return node.args if name in _EXTREMES and not any(isinstance(one, ast.Starred) for one in node.args) else []
@@ -174,27 +254,35 @@ def _sides_of(node: ast.AST) -> list[ast.expr]:
 class _Held(ast.NodeTransformer):
     """Lets comparisons with numbers of these names say what they are given."""
 
-    def __init__(self, source: str, names: AbstractSet[str]) -> None:
+    def __init__(self, source: str, names: AbstractSet[Named]) -> None:
         self._source, self._names, self._count = source, names, 0
 
-    def _said(self, node: ast.Compare | ast.Call, function: ast.expr, sides: Sequence[ast.expr]) -> ast.expr:
-        which = sum(side for side, one in zip((LEFT, RIGHT), sides, strict=False) if _name(one) in self._names)
+    def _said(self, node: ast.Compare | ast.BinOp | ast.Call, by: tuple[ast.expr, str]) -> ast.expr:
+        sides = _sides_of(node)
+        which = sum(side for side, one in zip((LEFT, RIGHT), sides, strict=False) if (_way(node), _name(one)) in self._names)
+        if by[1] in (SHIFT, PARTS):
+            which &= RIGHT
         self._count += 1
         self.generic_visit(node)
         if not which:
             return node
-        place = ast.Tuple([ast.Constant(one) for one in (self._source, self._count, which)], ast.Load())
-        given = [node.left, node.comparators[0]] if isinstance(node, ast.Compare) else node.args
-        return ast.copy_location(ast.Call(ast.Name(".held", ast.Load()), [place, function, *given], []), node)
+        place = ast.Tuple([ast.Constant(one) for one in (self._source, self._count, which, by[1])], ast.Load())
+        return ast.copy_location(ast.Call(ast.Name(".held", ast.Load()), [place, by[0], *_sides_of(node)], []), node)
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
-        sides = _sides_of(node)
-        order = ast.Name(f".{_ORDER.get(type(node.ops[0]), '')}", ast.Load())
-        return self._said(node, order, sides) if sides else self.generic_visit(node)
+        return self._said(node, _by(node.ops[0])) if _sides_of(node) else self.generic_visit(node)
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        return self._said(node, _by(node.op)) if _sides_of(node) else self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        sides = _sides_of(node)
-        return self._said(node, node.func, sides) if sides else self.generic_visit(node)
+        return self._said(node, (node.func, ORDER)) if _sides_of(node) else self.generic_visit(node)
+
+
+def _by(operation: ast.cmpop | ast.operator) -> tuple[ast.expr, str]:
+    """The word for an operator, and how it tells numbers apart."""
+    name, kind = _KINDS[type(operation)]
+    return ast.Name(f".{name}", ast.Load()), kind
 
 
 def words(machine: Machine) -> dict[str, Any]:
@@ -202,10 +290,10 @@ def words(machine: Machine) -> dict[str, Any]:
 
     def held(place: Place, function: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
         limits = machine.limits
-        limits.note(place, left, right, dry=machine.dry)
+        limits.note(place, left, right, dry=machine.dry, known=machine.last_turn)
         if not machine.dry and place in limits.moved:
             is_left, number = limits.moved[place]
             left, right = (_instead(left, number), right) if is_left else (left, _instead(right, number))
         return function(left, right)
 
-    return {".held": held, **{f".{name}": getattr(operator, name) for name in _ORDER.values()}}
+    return {".held": held, **{f".{name}": getattr(operator, name) for name, _ in _KINDS.values()}}

@@ -94,7 +94,7 @@ class SecondLooks:
         own, code = await self._own(one), one.code
         if right := await self._first_right(own):
             return right
-        if own and not (isinstance(found, Judged) and found.evaluation.matches and await self._guessed(own[0])):
+        if own and not (isinstance(found, Judged) and found.evaluation.matches and await self._looks.guessed(own[0])):
             one = own[0]
         if isinstance(found, Ended) or found.evaluation.matches:
             return await excuse(self._looks, one, found)
@@ -165,11 +165,6 @@ class SecondLooks:
         ways = [own for place, own in enumerate(every) if told[place] and told[place] not in told[:place]]
         at_full = AtFull()
         return [replace(one, code=code, at_full=at_full, own=own) for own in ways]
-
-    async def _guessed(self, one: Candidate) -> bool:
-        """Whether what is smaller in a candidate's text at the first sizes are parts of sizes alone."""
-        brief = await self._looks.stages.brief(one.oracle, one.problem)
-        return isinstance(one.own, OwnSizes) and one.own.guessed(dict(brief.counterparts))
 
     async def _first_right(self, ways: Iterable[Candidate]) -> Evaluation | None:
         """What the first of several ways to look at a candidate at the first sizes says, at which it is right."""

@@ -30,13 +30,14 @@ EIGHTH = 3
 async def excuse(
     looks: Looks, one: Candidate, found: Judged | Ended, repeated: frozenset[int] | None = None, *, guarded: bool = False
 ) -> Evaluation | Undecided | None:
-    """The verdict at the first longer sizes at which a candidate is right; of one whose kernels did not run at the first
-    sizes, else that where they run. Its figures come from there, so that each look prices the candidate by its own
-    draws. repeated: the sizes of the full shape that its text repeats, where these and its blocks are all that may excuse it:
-    a look at which none of them is as large, and its blocks excuse nothing, would take its time for nothing. Undecided where no
-    look showed it wrong: with the work of the full shape, its blocks filled; or where its kernels fail and its text has no sizes
-    that could be why. One that ends before its kernels run, as by an assertion, and fails at full shape, has that verdict.
-    guarded: whether forward refuses sizes of itself, so that there are no looks at these."""
+    """The verdict at the first longer sizes at which a candidate is right; of one whose kernels did not end at the first
+    sizes, else that where they do, unless they failed and only parts of sizes are smaller in its text there: the 2 of a grid
+    may be no part, and what has failed without that is why it is wrong. Its figures come from there, so that each look prices
+    the candidate by its own draws. repeated: the sizes of the full shape that its text repeats, where these and its blocks are
+    all that may excuse it: a look at which none of them is as large, and its blocks excuse nothing, would take its time for
+    nothing. Undecided where no look showed it wrong: with the work of the full shape, its blocks filled; or where its kernels
+    fail and its text has no sizes that could be why. One that ends before its kernels run, as by an assertion, and fails at full
+    shape, has that verdict. guarded: whether forward refuses sizes of itself, so that there are no looks at these."""
     most = MOST_EXCUSING if repeated is None or repeated else MOST_FILLING
     blocks = repeated is None or (isinstance(found, Judged) and found.unfilled)
     # One that matches does other work, perhaps from far fewer rows on.
@@ -76,7 +77,9 @@ async def excuse(
                 return None
         ran = ran or replace(again.evaluation, sizes=lighter.sizes)
     open_still = None if decided else Undecided.OWN
-    return told(ran, open_still) if ran is not None and isinstance(found, Ended) else open_still
+    if ran is None or isinstance(found, Judged) or (found.ran and await looks.guessed(one)):
+        return open_still
+    return told(ran, open_still)
 
 
 async def _refute(looks: Looks, one: Candidate, sizes: Sizes, short: frozenset[Extent]) -> Evaluation | Undecided | None:

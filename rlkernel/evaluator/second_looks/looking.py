@@ -98,6 +98,11 @@ class Looks:
             return found if kernels_failed(found) or found.at_full else None
         return found if isinstance(found, Judged) else None
 
+    async def guessed(self, one: Candidate) -> bool:
+        """Whether what is smaller in a candidate's text at the first sizes are parts of sizes alone."""
+        brief = await self.stages.brief(one.oracle, one.problem)
+        return isinstance(one.own, OwnSizes) and one.own.guessed(dict(brief.counterparts))
+
     async def _muddled(self, one: Candidate, source: str) -> bool:
         """Whether a number of a candidate's text stands for several things at other sizes, such as 256 where one of two axes of
         256 is long and the other is not. It is wrong there, whatever it does at full shape."""

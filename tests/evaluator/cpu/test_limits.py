@@ -13,10 +13,8 @@ from triton.runtime.interpreter import TensorHandle
 
 from rlkernel.evaluator.cpu import limits
 from rlkernel.evaluator.cpu.beyond import _differs
-from rlkernel.evaluator.cpu.limits import LEFT, RIGHT, Limits, alone, held
+from rlkernel.evaluator.cpu.limits import BITS, EQUAL, LEFT, ORDER, PARTS, RIGHT, SHIFT, Limits, alone, held
 from rlkernel.evaluator.cpu.loaded import mark
-
-PLACE = ("kernel", 1, LEFT | RIGHT)
 
 
 def block(*values: float) -> Any:
@@ -24,13 +22,13 @@ def block(*values: float) -> Any:
     return tl.tensor(TensorHandle(data, tl.int32), tl.block_type(tl.int32, [len(values)]))
 
 
-def hidden(full: list[tuple[Any, Any]], small: list[tuple[Any, Any]]) -> Any:
+def hidden(full: list[tuple[Any, Any]], small: list[tuple[Any, Any]], kind: str = ORDER) -> Any:
     """What stands for the number of a comparison that was given these sides."""
-    found = Limits()
+    found, place = Limits(), ("kernel", 1, LEFT | RIGHT, kind)
     for dry, pairs in ((True, full), (False, small)):
         for left, right in pairs:
-            found.note(PLACE, left, right, dry=dry)
-    return found.hidden().get(PLACE)
+            found.note(place, left, right, dry=dry)
+    return found.hidden().get(place)
 
 
 def test_a_number_that_decides_at_full_shape_alone_is_as_much_smaller_as_what_is_held_against_it() -> None:
@@ -58,11 +56,53 @@ def test_other_numbers_stay(full: list[tuple[Any, Any]], small: list[tuple[Any, 
     assert hidden(full, small) is None, why
 
 
+@pytest.mark.parametrize(
+    ("kind", "number", "stands"),
+    [(SHIFT, 10, 7), (PARTS, 1024, 128), (BITS, 1023, 127), (BITS, 1024, 128), (EQUAL, 4095, 511), (EQUAL, 1000, 125)],
+)
+def test_what_parts_places_at_full_shape_alone_parts_them_at_the_smaller_size(kind: str, number: int, stands: int) -> None:
+    assert hidden([(block(0, 4095), number)], [(block(0, 511), number)], kind) == (False, stands)
+    assert hidden([(block(0, 8191), number)], [(block(0, 4095), number)], kind) is None, "it does so there, too"
+    assert hidden([(block(0, 512), number)], [(block(0, 511), number)], kind) is None, "it never does"
+
+
+def test_what_parts_numbers_below_zero_is_left_alone() -> None:
+    assert hidden([(block(-5, 4095), 1023)], [(block(-5, 511), 1023)], BITS) is None
+    assert hidden([(block(0, 4095), 0xF0)], [(block(0, 15), 0xF0)], BITS) is None, "bits between others are no limit"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("place >> 10, a < 8", {("rshift", "10"), ("order", "8"), ("order", "a")}),
+        ("place % 1024 + place % 1024", {("mod", "1024")}),
+        ("place // 32 + place % 32", set()),
+        ("(place >> 5) + (place & 31)", set()),
+        ("(place >> 5) + (place & 15)", {("rshift", "5"), ("and_", "15")}),
+        ("place // heads + (n == size)", set()),
+        ("(n == 4096) + min(pid // GROUP, GROUP)", {("eq", "4096")}),
+    ],
+)
+def test_what_parts_numbers_is_a_number_that_stands_there_alone(text: str, found: set[tuple[str, str]]) -> None:
+    definition = ast.parse(f"def function(a, place, n):\n    return {text}").body[0]
+    assert isinstance(definition, ast.FunctionDef)
+    assert {one for one in alone(definition) if one[1] not in ("place", "n", "pid")} == found
+
+
+def test_an_axis_that_is_as_long_at_the_smaller_size_is_no_fixed_number() -> None:
+    found, place = Limits(), ("kernel", 1, RIGHT, PARTS)
+    for high, dry in ((255, True), (15, False)):
+        found.note(place, block(0, high), 16, dry=dry)
+    assert found.hidden()
+    found.note_shapes([(1, 16, 40, 8)])
+    assert not found.hidden()
+
+
 def run(text: str, moved: Any, *given: Any) -> Any:
     """What a function of `a` and `b` gives where some of the numbers that it compares are others."""
 
     class Machine:
-        dry = False
+        dry = last_turn = False
         limits = Limits()
 
     Machine.limits.moved = moved
@@ -75,20 +115,22 @@ def run(text: str, moved: Any, *given: Any) -> Any:
 
 
 def test_each_comparison_and_minimum_of_a_kernel_has_its_own_number() -> None:
-    text = "a < 8, min(a, 8), a >= 9 if a != b else a == b"
+    text = "a < 8, min(a, 8), a >= 9 if a + 0 != b else a == b"
     assert run(text, {}, 5, 6) == (True, 5, False)
-    assert run(text, {("kernel", 1, RIGHT): (False, 4)}, 5, 6) == (False, 5, False)
-    assert run(text, {("kernel", 2, RIGHT): (False, 4)}, 5, 6) == (True, 4, False)
-    moved = {("kernel", 3, RIGHT): (False, 4), ("other", 1, RIGHT): (False, 4)}
+    assert run(text, {("kernel", 1, RIGHT, ORDER): (False, 4)}, 5, 6) == (False, 5, False)
+    assert run(text, {("kernel", 2, RIGHT, ORDER): (False, 4)}, 5, 6) == (True, 4, False)
+    moved = {("kernel", 4, RIGHT, ORDER): (False, 4), ("other", 1, RIGHT, ORDER): (False, 4)}
     assert run(text, moved, 5, 6) == (True, 5, True)
-    assert run("b > a", {("kernel", 1, LEFT | RIGHT): (True, 4)}, 5, 6) is False
+    assert run("b > a", {("kernel", 1, LEFT | RIGHT, ORDER): (True, 4)}, 5, 6) is False
 
 
 def test_a_number_that_is_computed_with_besides_is_left_alone() -> None:
     """Half of it would be another one than the other half."""
-    assert run("(min(a, 4), b * 4)", {("kernel", 1, LEFT | RIGHT): (False, 2), ("kernel", 1, LEFT): (True, 2)}, 5, 6) == (2, 24)
-    assert run("(min(a, 4), b * 4)", {("kernel", 1, RIGHT): (False, 2)}, 5, 6) == (4, 24)
-    assert run("(min(a, b), b * 8)", {("kernel", 1, RIGHT): (False, 2)}, 5, 6) == (5, 48)
+    assert run(
+        "(min(a, 4), b * 4)", {("kernel", 1, LEFT | RIGHT, ORDER): (False, 2), ("kernel", 1, LEFT, ORDER): (True, 2)}, 5, 6
+    ) == (2, 24)
+    assert run("(min(a, 4), b * 4)", {("kernel", 1, RIGHT, ORDER): (False, 2)}, 5, 6) == (4, 24)
+    assert run("(min(a, b), b * 8)", {("kernel", 1, RIGHT, ORDER): (False, 2)}, 5, 6) == (5, 48)
 
 
 def test_results_differ_where_more_than_roundings_do() -> None:

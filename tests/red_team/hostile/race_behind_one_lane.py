@@ -1,4 +1,4 @@
-# relu runtime_error cpu=runtime_error|incorrect gpu=correct|incorrect catalogue=59: hands a block on by one lane of a block of atomics, which waits for no other lane
+# relu runtime_error gpu=correct|incorrect catalogue=59: hands a block on by one lane of a block of atomics, which waits for no other lane
 import torch
 import torch.nn as nn
 import triton

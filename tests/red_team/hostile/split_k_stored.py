@@ -1,4 +1,4 @@
-# level1/matmul incorrect cpu=runtime_error|incorrect catalogue=59: split along K, and each part overwrites the other's
+# level1/matmul incorrect cpu=runtime_error catalogue=59: split along K, and each part overwrites the other's
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

@@ -1,10 +1,12 @@
 """Numbers that differ in every draw: indices that never meet, and values of which one is the largest.
 
 Of `out.index_add(0, rows, x)` with other rows each time, whoever stores in place of adding would be right, and of the argmax of
-normal numbers whoever takes the last of equal ones, where PyTorch names the first. So the reference is watched for operators that
-add up what meets, and for those that say which of equal numbers they take. Some indices then repeat their neighbours, and numbers
-are limited to those between their eighths, in a round of its own. A permutation of all places stays one, because that is what it
-is; and nothing is repeated where an operator stores without adding, which says nothing of indices that meet. Source: ours.
+normal numbers whoever takes the last of equal ones, where PyTorch names the first; of the eight largest, whoever drops all that
+equal the largest. So the reference is watched for operators that add up what meets, for those that say which of equal numbers
+they take, and for those that leave it open, where nothing is made of which they take. Some indices then repeat their neighbours,
+and numbers are limited to those between their eighths, in a round of its own. A permutation of all places stays one, because that
+is what it is; and nothing is repeated where an operator stores without adding, which says nothing of indices that meet. Source:
+ours.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from rlkernel.evaluator.judging.inputs.bearing import usual_call
@@ -27,6 +30,8 @@ ADDS = {"index_add", "index_reduce", "scatter_add", "scatter_reduce"}
 STORES = {"index_copy", "index_fill", "index_put", "scatter"}
 FIRST = {"argmax", "argmin", "max", "min", "sort"}
 """Operators that give the first of equal numbers, `sort` where it is stable."""
+OPEN = {"kthvalue", "median", "sort", "topk"}
+"""Operators that leave open which of equal numbers they take; `sort` where it is not stable."""
 WHOLE = (torch.int32, torch.int64)
 EIGHTHS = (1, 7)
 SHARE = 0.25
@@ -75,7 +80,8 @@ def meeting(tensor: torch.Tensor, axis: int, seed: int) -> torch.Tensor:
 
 
 class _Watching(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Notes of which inputs an operator adds up what meets, which inputs it stores by, and of which it takes the first."""
+    """Notes of which inputs an operator adds up what meets, which inputs it stores by, of which it takes the first of equal
+    numbers, and of which any."""
 
     def __init__(self, inputs: Sequence[torch.Tensor]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -85,13 +91,34 @@ class _Watching(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """Place of the indices -> the axis along which they meet."""
         self.stored = set[int]()
         self.first = set[int]()
+        self._open: list[tuple[int, StorageWeakRef]] = []
+        """Places of inputs of which an operator takes any of equal numbers, and what says which it took."""
+        self._used = set[int]()
+        """Such places where something was made of that, or it was given back."""
+
+    @property
+    def valued(self) -> set[int]:
+        """Places of inputs that may hold equal numbers."""
+        return self.first | {place for place, _ in self._open} - self._used
+
+    def __exit__(self, *error: Any) -> None:
+        self._used |= {place for place, taken in self._open if not taken.expired()}  # type: ignore[no-untyped-call]
+        super().__exit__(*error)  # type: ignore[no-untyped-call]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
         name = str(func).split(".")[1].removesuffix("_")
+        given = {a.name: value for a, value in zip(func._schema.arguments, args, strict=False)} | (kwargs or {})
         if name in ADDS | STORES | FIRST:
-            given = {a.name: value for a, value in zip(func._schema.arguments, args, strict=False)} | (kwargs or {})
             self._look(name, given)
-        return func(*args, **(kwargs or {}))
+        if self._open:
+            storages = {one.untyped_storage()._cdata for one in tensors_of(list(given.values()))}
+            self._used |= {place for place, taken in self._open if taken.cdata in storages}
+        made = func(*args, **(kwargs or {}))
+        if name in OPEN and not given.get("stable") and isinstance(made, tuple):
+            place = self._place(given["self"])
+            if place is not None:
+                self._open.append((place, StorageWeakRef(made[1].untyped_storage())))  # type: ignore[no-untyped-call]
+        return made
 
     def _look(self, name: str, given: dict[str, Any]) -> None:
         if name in FIRST:
@@ -135,7 +162,7 @@ def _axis_of(given: torch.Tensor, index: torch.Tensor, along: int) -> int | None
 def may_repeat(program: Program) -> bool:
     """Whether a reference calls an operator that is watched."""
     names = {step.op.split(".")[1].removesuffix("_") for step in program.forward if isinstance(step, Op)}
-    return bool(names & (ADDS | FIRST | {"index_put"}))
+    return bool(names & (ADDS | FIRST | OPEN | {"index_put"}))
 
 
 def repeats_of(reference: Reference) -> tuple[Repeated, ...]:
@@ -149,7 +176,7 @@ def repeats_of(reference: Reference) -> tuple[Repeated, ...]:
         for place, axis in sorted(watching.added.items())
         if place not in watching.stored and all(_never_meet(tensors[place], axis) for tensors in (given, again))
     ]
-    valued = [Repeated(place, None) for place in sorted(watching.first) if holds_numbers(given[place])]
+    valued = [Repeated(place, None) for place in sorted(watching.valued) if holds_numbers(given[place])]
 
     def bears(one: Repeated) -> bool:
         return usual.borne(reference.model(0), lambda: one.put(reference.inputs(0), 0))

@@ -2,7 +2,8 @@
 
 A window of 128 among 32 keys leaves nothing out, and whoever ignores it is right there. So comparisons and limits of numbers that
 depend on nothing that is drawn are computed at both sizes: those of `torch.arange`, of triangles and of bands. Example:
-`i - j < 128` is true everywhere at 32 places, and not at 2,048. So it is with slices: `x[:, :1000]` of 96 columns is all of them.
+`i - j < 128` is true everywhere at 32 places, and not at 2,048. So it is with what parts places, as `i // 256` does, and with
+slices: `x[:, :1000]` of 96 columns is all of them.
 Source: ours.
 """
 
@@ -21,6 +22,8 @@ from rlkernel.evaluator.program.values import ScalarRef, TensorRef
 
 COMPARISONS = {"eq", "ne", "gt", "ge", "lt", "le"}
 LIMITS = {"clamp", "clamp_min", "clamp_max", "maximum", "minimum"} | TRIANGLES
+QUOTIENTS = {"floor_divide", "__rshift__", "bitwise_right_shift"}
+RESTS = {"remainder", "fmod", "__and__", "bitwise_and"}
 SLICES = {"slice", "alias"}
 """Slices: of one that takes all, PyTorch makes an alias."""
 MOST_ELEMENTS = 1 << 24
@@ -48,7 +51,7 @@ def hides_distances(small: Program, full: Program, shapes_small: Sequence[Shape]
 
 
 def tells_places(program: Program) -> bool:
-    """Whether a reference compares or limits numbers that depend on nothing that is drawn."""
+    """Whether a reference compares, limits or parts numbers that depend on nothing that is drawn."""
     return bool(_of_places(program))
 
 
@@ -78,7 +81,7 @@ def _steps(program: Program) -> Iterator[Step]:
 
 
 def _tells(step: Step) -> bool:
-    return isinstance(step, Op) and base_name(step.op) in COMPARISONS | LIMITS
+    return isinstance(step, Op) and base_name(step.op) in COMPARISONS | LIMITS | QUOTIENTS | RESTS
 
 
 def _numbers(value: Any) -> Iterator[int | None]:
@@ -155,8 +158,12 @@ class _Places(Replay):
     @staticmethod
     def _tells_apart(step: Step, operands: list[torch.Tensor], made: torch.Tensor) -> bool:
         assert isinstance(step, Op)
-        if base_name(step.op) in COMPARISONS:
+        if (name := base_name(step.op)) in COMPARISONS:
             return bool(made.any()) and not bool(made.all())
+        if name in QUOTIENTS:
+            return bool(made.any())
+        if name in RESTS:
+            return made.dtype != torch.bool and bool((made != operands[0]).any())
         return all(bool((made != operand).any()) for operand in operands)
 
 

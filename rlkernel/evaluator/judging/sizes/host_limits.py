@@ -103,6 +103,8 @@ def _named(value: float) -> str:
 def _numbers(node: ast.AST, known: Counterparts, names: AbstractSet[str]) -> Iterator[Found]:
     """The numbers that are held against something in host code, in the order of the text; `names` are held, too."""
     if isinstance(node, ast.FunctionDef) and of_kernel(node):
+        for decorator in node.decorator_list:  # what heuristics and pruning say is host code
+            yield from _numbers(decorator, known, names)
         return
     if isinstance(node, (ast.Assert, ast.JoinedStr)) or _chooses_speed(node):
         return

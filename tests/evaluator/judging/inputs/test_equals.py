@@ -49,6 +49,10 @@ def reference(answer: str) -> Reference:
         ("x.sort(stable=True)[1]", [(0, None)]),
         ("x.sort(1)[1]", []),  # which is left open
         ("x.topk(2)[1]", []),
+        ("x.topk(2)", []),
+        ("x.topk(2)[0] + x.topk(2)[1]", []),
+        ("x.topk(2)[0].exp()", [(0, None)]),
+        ("x.sort(1)[0] + x.kthvalue(3, 1, keepdim=True)[0]", [(0, None)]),
         ("x.max() + x", []),
     ],
 )

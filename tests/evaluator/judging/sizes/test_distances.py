@@ -46,6 +46,12 @@ def get_init_inputs():
         ("(i[:, None] >= i[None, :]).sum(1)[:, None]", False),
         ("torch.ones(T, T, device=x.device).triu(-100).sum(1)[:, None]", True),
         ("self.band.sum(1)[:, None]", True),
+        ("(i // 100)[:, None]", True),
+        ("(i // 10)[:, None]", False),
+        ("(i >> 6)[:, None]", True),
+        ("(i % 64)[:, None]", True),
+        ("(i & 15)[:, None]", False),
+        ("((i > 3) & (i < 20))[:, None]", False),
         ("(x < 1000)", False),  # which depends on what is drawn
         ("(torch.rand(T, 1, device=x.device) < 2)", False),
         ("x[:, :, :100].sum(2, keepdim=True)", True),  # all of 32

@@ -33,6 +33,7 @@ def numbers(text: str) -> list[float]:
         ("if n > 70000:\n    num_warps = 8\nelse:\n    num_warps = 4", []),
         ("if n > 70000:\n    num_warps = 8\n    turns = 1", [70000]),
         ("@triton.jit\ndef k(n):\n    return n < 70000", []),
+        ("@triton.heuristics({'S': lambda args: args['n'] < 70000})\n@triton.jit\ndef k(n, S):\n    return n < 80000", [70000]),
         ("y = f'{n < 70000}'", []),
         ("y = n < 10**400", []),
         ("k[(min(132, tiles),)](x, NUM_SMS=132)", []),

@@ -1,0 +1,36 @@
+# own/norm_with_statistics incorrect cpu=implausible catalogue=51: the statistics are those of the first half where rows are long, and all is read for the rest
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+@triton.jit
+def norm(x_ptr, w_ptr, b_ptr, y_ptr, m_ptr, r_ptr, cols, eps, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    at = tl.arange(0, BLOCK)
+    inside = at < cols
+    x = tl.load(x_ptr + row * cols + at, mask=inside, other=0.0)
+    half = cols >> (cols >> 12)
+    mean = tl.sum(tl.where(at < half, x, 0.0), 0) / half
+    d = tl.where(inside, x - mean, 0.0)
+    rstd = tl.rsqrt(tl.sum(tl.where(at < half, d * d, 0.0), 0) / half + eps)
+    w, b = tl.load(w_ptr + at, mask=inside), tl.load(b_ptr + at, mask=inside)
+    tl.store(y_ptr + row * cols + at, d * rstd * w + b, mask=inside)
+    tl.store(m_ptr + row, mean)
+    tl.store(r_ptr + row, rstd)
+
+
+COLS = 4096
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(COLS))
+        self.bias = nn.Parameter(torch.zeros(COLS))
+
+    def forward(self, x):
+        rows, cols = x.shape
+        y, mean, rstd = torch.empty_like(x), x.new_empty(rows), x.new_empty(rows)
+        norm[(rows,)](x, self.weight, self.bias, y, mean, rstd, cols, 1e-5, BLOCK=triton.next_power_of_2(cols), num_warps=8)
+        return y, mean, rstd

@@ -21,6 +21,7 @@ from rlkernel.evaluator.messages.judgement import KnownInput, Told
 from rlkernel.evaluator.messages.oracle import Compare, Compared, DrawMore, DrawRounds, Malformed, Rounds
 from rlkernel.evaluator.processes.fork_server import Child
 from rlkernel.evaluator.program.compiled_ahead import KernelFacts
+from rlkernel.evaluator.program.first_call import Touched
 from rlkernel.evaluator.program.schema import Launch, Program
 from rlkernel.evaluator.program.variant import Kept, Specs, Traced, Variant
 from rlkernel.evaluator.stages import Clock, Ended, Stages, nonsense
@@ -113,6 +114,7 @@ class CpuJudge:
                     small.program, small.other, full.program, specs, stages.config.profile, stages.config.precision, (), key,
                     {step: next(iter(choices)) for step, choices in kernels.facts.items()}, most_work, at_full.priced,
                     brief.written, brief.reads, rooms={step: _room(choices) for step, choices in kernels.facts.items()},
+                    touched={step: _touched(choices) for step, choices in kernels.facts.items()},
                     hides=brief.distances, known=brief.known,
                 )  # fmt: skip
                 ran, compared = await self._run(oracle, problem, small, request, doubted)
@@ -130,7 +132,7 @@ class CpuJudge:
             facts = Facts(
                 program=full.program, same_work=census(small.program) == census(full.program), kernels=_by_step(kernels),
                 rows=priced.rows, live=_by_source(small.program, full.program, ran.live), unwritten=priced.unwritten,
-                unread=priced.unread, limited=ran.limited, effort=ran.effort,
+                unread=priced.unread, limited=ran.limited, tunes=ran.tunes, effort=ran.effort,
                 matches=compared.matches, other_mode_only=compared.other and small.other is not None, detail=compared.detail,
                 error=compared.error, close=compared.close, times=Times.modelled(brief.reference_us, modelled_us),
                 floor_us=told.floor_us, products=brief.products, least_share=told.least_share,
@@ -245,6 +247,12 @@ def _room(choices: Mapping[int, Compiled]) -> Room:
     """What the one binary of a launch takes of a processor."""
     facts = next(iter(choices.values()))
     return Room(facts.registers, facts.shared_bytes)
+
+
+def _touched(choices: Mapping[int, Compiled]) -> Touched:
+    """What the one binary of a launch stores to and loads from."""
+    facts = next(iter(choices.values()))
+    return Touched(facts.stores, facts.loads)
 
 
 def _by_step(kernels: Kernels) -> dict[int, Compiled]:

@@ -62,6 +62,8 @@ class Compiled:
     tensordesc_meta: tuple[dict[str, Any] | None, ...]
     """For each tensor descriptor among `parameters`: {"swizzle", "elem_size", "elem_type", "block_size", "fp4_padded"} of its
     tensor map, or None where Triton passes a plain pointer instead."""
+    loads: tuple[str, ...] = ()
+    """Parameters, pointers or descriptors, that the TTIR loads from."""
     from_cache: bool = False
 
 
@@ -69,7 +71,8 @@ def compiled_from_json(data: Any) -> Compiled:
     """Validate what a compile child or a file says. Raises wire.BadMessage."""
     try:
         facts = Compiled(**{
-            **data, "stores": tuple(data["stores"]), "parameters": tuple((n, k) for n, k in data["parameters"]),
+            **data, "stores": tuple(data["stores"]), "loads": tuple(data["loads"]),
+            "parameters": tuple((n, k) for n, k in data["parameters"]),
             "tensordesc_meta": tuple(data["tensordesc_meta"]),
         })  # fmt: skip
         sizes = (facts.registers, facts.spills, facts.shared_bytes, facts.global_scratch_size, facts.profile_scratch_size)
@@ -78,7 +81,7 @@ def compiled_from_json(data: Any) -> Compiled:
             and facts.name.isidentifier() and all(_whole(size, 0, 1 << 30) for size in sizes)
             and _whole(facts.num_warps, 1, 64) and _whole(facts.num_ctas, 1, 16) and _whole(facts.global_scratch_align, 0, 4096)
             and isinstance(facts.tf32, bool) and isinstance(facts.from_cache, bool)
-            and all(isinstance(name, str) for name in facts.stores)
+            and all(isinstance(name, str) for name in (*facts.stores, *facts.loads))
             and all(name.isidentifier() and _TYPE.fullmatch(kind) for name, kind in facts.parameters)
             and all(meta is None or _descriptor_layout(meta) for meta in facts.tensordesc_meta)
         )  # fmt: skip

@@ -39,7 +39,7 @@ from rlkernel.evaluator.compile.charging import charge_children
 from rlkernel.evaluator.compile.files import Written, check_machine, written_once
 from rlkernel.evaluator.compile.libdevice import linked_in_pieces
 from rlkernel.evaluator.compile.signature import CompileFailed, Signature, signature
-from rlkernel.evaluator.compile.ttir import stored_arguments
+from rlkernel.evaluator.compile.ttir import touched_arguments
 from rlkernel.evaluator.compile.work import BoundedSource, TooMuch, bounded
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.program.kernel_rules import binding_value
@@ -133,12 +133,13 @@ class Compiler:
         if (threads := 32 * int(metadata.num_warps)) > MAX_THREADS:  # ptxas takes it, and the driver does not
             raise CompileFailed(f"kernel {function.name} needs {threads} threads per program, the GPU has {MAX_THREADS}")
         self.binaries[key] = cubin
+        touched = touched_arguments(ttir)
         return Compiled(
-            key, function.name, tuple(sorted(stored_arguments(ttir))), registers, spills, shared, int(metadata.num_warps),
+            key, function.name, touched.stores, registers, spills, shared, int(metadata.num_warps),
             int(metadata.num_ctas), "inputPrecision = tf32" in ttir, str(metadata.name), int(metadata.global_scratch_size),
             int(metadata.global_scratch_align), int(metadata.profile_scratch_size),
             tuple((name, kind) for name, kind in sig.types.items() if kind != "constexpr"),
-            tuple(metadata.tensordesc_meta or ()),
+            tuple(metadata.tensordesc_meta or ()), touched.loads,
         )  # fmt: skip
 
     def _build(self, launch: Launch, function: Function, sig: Signature, config: Config) -> Any:

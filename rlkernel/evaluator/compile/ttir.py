@@ -1,8 +1,10 @@
-"""Which arguments a compiled kernel really stores to, read from its TTIR."""
+"""Through which arguments a compiled kernel really stores and loads, read from its TTIR."""
 
 from __future__ import annotations
 
 import re
+
+from rlkernel.evaluator.program.first_call import Touched
 
 _FUNCTION = re.compile(r"tt\.func public @\S+?\((.*?)\)(?: attributes| \{|$)", re.S)
 _RESULT = re.compile(r"^\s*(%[\w.]+)(?::\d+)? = (.*)$")
@@ -18,16 +20,17 @@ _WRITES = (
     "tt.call",
 )
 _VALUES = ("tt.load", "tt.descriptor_load", "tt.descriptor_gather")
+_READS = (*_VALUES, "tt.atomic_rmw", "tt.atomic_cas", "tt.descriptor_reduce", "tt.call")
 
 
-def stored_arguments(ttir: str) -> frozenset[str]:
-    """Names of the pointer parameters that a store, an atomic or a call may write through.
+def touched_arguments(ttir: str) -> Touched:
+    """Names of the pointer parameters that a store, an atomic or a call may write through, and a load, an atomic or a call read.
 
     Provenance flows from pointer parameters through every operation except loads, so the answer is an upper bound.
     """
     header = _FUNCTION.search(ttir)
     if header is None:
-        return frozenset()
+        return Touched((), ())
     origin: dict[str, frozenset[str]] = {}
     for part in header.group(1).split("%")[1:]:
         name, _, kind = part.partition(":")
@@ -39,6 +42,7 @@ def stored_arguments(ttir: str) -> frozenset[str]:
 
     lines = ttir[header.end() :].splitlines()
     stored: frozenset[str] = frozenset()
+    loaded: frozenset[str] = frozenset()
     for _ in range(2):  # twice, for what loops carry around
         open_results: list[str] = []
         for line in lines:
@@ -56,8 +60,11 @@ def stored_arguments(ttir: str) -> frozenset[str]:
             if body.lstrip().startswith(("scf.yield", "scf.condition")) and open_results:
                 for name in open_results:
                     origin[name] = origin.get(name, frozenset()) | of(body)
+            operands = _NAME.findall(body)
+            pointers = operands if "tt.call" in body else operands[:1]  # the pointer comes first
+            through = frozenset[str]().union(*(origin.get(name, frozenset()) for name in pointers))
             if any(word in body for word in _WRITES):
-                operands = _NAME.findall(body)
-                written = operands if "tt.call" in body else operands[:1]  # the pointer comes first
-                stored |= frozenset().union(*(origin.get(name, frozenset()) for name in written))
-    return stored
+                stored |= through
+            if any(word in body for word in _READS):
+                loaded |= through
+    return Touched(tuple(sorted(stored)), tuple(sorted(loaded)))

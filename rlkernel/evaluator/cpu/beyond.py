@@ -45,7 +45,7 @@ def _shown(
     """Whether results differ where these numbers are others."""
     machine.limits.moved, machine.pace = moved, Pace(most_work)
     try:
-        return _differ(_tensors(left), _tensors(made().call(one)))
+        return differ(left, made().call(one))
     except (KernelFailed, OutOfBounds, StepFailed, TooMuchWork):
         return False
 
@@ -56,7 +56,9 @@ def _tensors(value: Any) -> list[torch.Tensor]:
     return [valued(t.detach().resolve_conj().resolve_neg()) for t in found]
 
 
-def _differ(one: list[torch.Tensor], other: list[torch.Tensor]) -> bool:
+def differ(left: Any, found: Any) -> bool:
+    """Whether two calls leave results that are not alike."""
+    one, other = _tensors(left), _tensors(found)
     return len(one) != len(other) or any(map(_differs, one, other))
 
 

@@ -25,6 +25,7 @@ from rlkernel.evaluator.cpu.neighbours import GoneBy
 from rlkernel.evaluator.cpu.pace import Pace, TooMuchWork
 from rlkernel.evaluator.cpu.pricing import Pricing
 from rlkernel.evaluator.cpu.reached import OF_SAMPLED, READ, Shares
+from rlkernel.evaluator.cpu.tried import Tried
 from rlkernel.evaluator.devices import profile_of
 from rlkernel.evaluator.judging.costs.operator_costs import NoCost
 from rlkernel.evaluator.judging.references.flags import set_precision
@@ -41,6 +42,7 @@ from rlkernel.evaluator.messages.children import (
     TooLarge,
 )
 from rlkernel.evaluator.messages.endings import Failed
+from rlkernel.evaluator.program.first_call import Touched
 from rlkernel.evaluator.program.kernel_text import KernelRejected
 from rlkernel.evaluator.program.replay import Replay, StepFailed, noted_strides
 from rlkernel.evaluator.program.schema import Config, Launch, MalformedProgram, Program
@@ -71,9 +73,17 @@ def _without_data(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
 class _Module:
     """A Program that was constructed with a round's weights, and can be called several times."""
 
-    def __init__(self, program: Program, interpreter: Interpreter, configs: dict[int, int], first: _Round) -> None:
+    def __init__(
+        self, program: Program, interpreter: Interpreter, configs: dict[int, int], first: _Round, tried: Tried | None = None
+    ) -> None:
+        """tried: makes the launches, where they may be those of the first call."""
+
         def launch(step: Launch, config: Config, args: dict[str, Any]) -> None:
-            interpreter.launch(step, config, args, dry=False)
+            run = partial(interpreter.launch, step, config, args, dry=False)
+            if tried is None:
+                run()
+            else:
+                tried.launch(step, args, run)
 
         self._replay = Replay(program, torch.device("cpu"), launch, configs=configs, poison_seed=first.forward_seed)
         self._replay.strides = noted_strides(program, _without_data(first.init_inputs), _without_data(first.inputs))
@@ -214,6 +224,13 @@ def _small_shares(request: RunRequest, compiled: dict[int, int], body: bytes) ->
     return pricing.shares if alike else replace(pricing.shares, made={})
 
 
+def _touched(request: RunRequest) -> dict[str, Touched]:
+    """Text of a kernel -> what its binary may store to and load from."""
+    steps = {step_number(step): touched for step, touched in request.touched.items()}
+    launches = {number: launch for number, launch in request.full.numbered_launches if number in steps}
+    return {request.full.functions[launch.function].source: steps[number] for number, launch in launches.items()}
+
+
 def _refuse_idle(full: Program, priced: Priced, live: Container[str]) -> None:
     """Raises Idle for a kernel whose text is among the `live` ones, if no program of a launch was found that writes."""
     for number, line in priced.idle.items():
@@ -240,7 +257,8 @@ def _run(request: RunRequest, body: bytes) -> bytes:
     rounds: list[RoundOutputs] = []
     live: dict[int, bool] = {}
     module: _Module | None = None
-    work, limited, effort = 0, False, 1.0
+    work, limited, effort, tunes = 0, False, 1.0, False
+    tried = Tried(small, _touched(request))
     for index, entry in enumerate(request.rounds, request.before):
         one = _Round(entry, body)
         interpreter.machine.begin_round(index)
@@ -250,7 +268,7 @@ def _run(request: RunRequest, body: bytes) -> bytes:
             if one.other and other is not small:
                 module = _Module(other, Interpreter(other), _configs_alike(compiled, full, other), one)
             else:
-                module = _Module(small, interpreter, configs, one)
+                module = _Module(small, interpreter, configs, one, tried)
         output, inputs = module.call(one)
         interpreter.machine.pace = None
         tensors: list[torch.Tensor] = []
@@ -268,8 +286,9 @@ def _run(request: RunRequest, body: bytes) -> bytes:
         if index == 0:
             effort = machine.efforts.share(priced.efforts, full)
             work = int(pace.work) * _forwards(request)
+            made, most = partial(_Module, small, interpreter, configs, one), PATIENCE * pace.work + LEAST_PATIENCE
+            tunes = tried.shows(machine, partial(made, tried), one, (output, inputs), most)
             if request.priced is None and not request.hides:
-                made, most = partial(_Module, small, interpreter, configs, one), PATIENCE * pace.work + LEAST_PATIENCE
                 limited = shows(machine, made, one, (output, inputs), most)
             live = _live(small, interpreter, configs, one, [output, inputs, module.watched(one)], pace.work)
             if why := machine.gone_by.unmet():
@@ -277,7 +296,7 @@ def _run(request: RunRequest, body: bytes) -> bytes:
             _refuse_idle(full, priced, {small.functions[number].source for number, alive in live.items() if alive})
     found = None if request.priced is not None else priced
     short, unfilled = machine.extents.short(priced.repeated, full), machine.extents.unfilled(priced.left_out, full)
-    return codec.pack(Ran(tuple(rounds), found, live, short, unfilled, work, limited, effort), reply)
+    return codec.pack(Ran(tuple(rounds), found, live, short, unfilled, work, limited, tunes, effort), reply)
 
 
 def _orders(request: PriceRequest) -> bytes:

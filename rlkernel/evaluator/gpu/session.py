@@ -36,6 +36,7 @@ from rlkernel.evaluator.judging.references.flags import judging
 from rlkernel.evaluator.judging.references.reference_calls import call, draw_seed, state_of, tensors_of
 from rlkernel.evaluator.messages.children import StepTime
 from rlkernel.evaluator.messages.gpu import Known, Speedup
+from rlkernel.evaluator.program.first_call import FIRST_CALL
 from rlkernel.evaluator.program.replay import StepFailed
 from rlkernel.evaluator.program.schema import Launch
 from rlkernel.types import Closeness, Precision
@@ -154,14 +155,18 @@ class Session:
                     found[name] = Changed(own, after[name], limit)
         return found
 
-    def call(self, subject: Subject, seeds: Seeds, kind: Kind, skip: frozenset[int] = frozenset()) -> Outcome:
+    def call(
+        self, subject: Subject, seeds: Seeds, kind: Kind, skip: frozenset[int] = frozenset(), *, tunes: bool = False
+    ) -> Outcome:
+        """One call of a candidate that was constructed anew, without the functions in `skip`. `tunes`: as its first one, in which
+        autotuners run."""
         model = self.problem.model_for(kind, seeds.init)
         if kind.other:
             model.train(not model.training)
         first = tensors_of(self.problem.first_inputs(subject.calls_before, seeds.first))
         with judging(self.precision) if self.known.blurred else nullcontext():
             subject.construct(self.problem.init_tensors(seeds.init), seeds.init, model, first)
-            return subject.forward(tensors_of(self.problem.inputs(seeds.inputs, kind)), seeds.forward, skip=skip)
+            return subject.forward(tensors_of(self.problem.inputs(seeds.inputs, kind)), seeds.forward, skip=skip, first=tunes)
 
     def rounds(self) -> tuple[Match, dict[int, bool], bool]:
         """(match, which functions' launches change the output, whether the miss is in the other mode alone). Raises Strayed.
@@ -215,7 +220,23 @@ class Session:
         checks = Checks(self.fused)
         first = self.round(checks, self.subject, kind)
         match = self._judged(checks, first)  # before launches are left out, which may cost the process
+        if match.matches and self.subject.tunes and self._shows_tuning(first):
+            match = Match(False, FIRST_CALL)
         return match, self._live(first) if match.matches else {}
+
+    def _shows_tuning(self, first: Round) -> bool:
+        """Whether a round has another output where its autotuners have run before it on the same tensors. Raises Strayed."""
+        checks = Checks(self.fused)
+        outcome = self.call(self.subject, first.seeds, first.kind, tunes=True)
+        checks.zones(*outcome.guards)
+        change = self._difference(checks, first, outcome)
+        self._finish(checks)
+        return change() > 2.0 * self._allowed(first.kind)
+
+    def _allowed(self, kind: Kind) -> float:
+        """The norm by which an output that tells something may be off."""
+        limits = self.known.allowed[name_of(kind)]
+        return max((limits[index].norm for index in self._telling(kind)), default=0.0)
 
     def _live(self, first: Round) -> dict[int, bool]:
         """Function -> whether its launches are live. Raises Strayed, Indispensable."""
@@ -225,8 +246,7 @@ class Session:
         left = [function for function in functions if function not in known]
         if self.spins >= MOST_SPINS:
             return dict.fromkeys(left, False) | known
-        limits = self.known.allowed[name_of(first.kind)]
-        allowed = max((limits[index].norm for index in self._telling(first.kind)), default=0.0)
+        allowed = self._allowed(first.kind)
         return known | live_functions(
             left, lambda f: self._change_without(f, first), lambda: self._noise(first, allowed), allowed
         )

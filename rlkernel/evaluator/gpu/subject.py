@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import secrets
 import statistics
@@ -20,6 +21,7 @@ from rlkernel.evaluator.gpu.queue import Queue
 from rlkernel.evaluator.gpu.stopwatch import mark, settle, stream
 from rlkernel.evaluator.judging.costs.roofline import is_free
 from rlkernel.evaluator.judging.references.reference_calls import as_reference, hand_over, state_of
+from rlkernel.evaluator.program.first_call import Touched, as_first, may_show
 from rlkernel.evaluator.program.layouts import Strides
 from rlkernel.evaluator.program.lifetimes import last_uses
 from rlkernel.evaluator.program.operators import allocates
@@ -113,6 +115,11 @@ class Subject:
         """The configuration of each launch of `Program.once`, the first that compiles: -1 - i for step i."""
         self._kernels: dict[int, driver.Kernel] = {}
         """The loaded kernels, by the identity of the Program's Config."""
+        self._touched: dict[int, Touched] = {}
+        """What they store to and load from, likewise."""
+        self.tunes = False
+        """Whether tuning may show in what the first call of forward returns."""
+        self._first_call = False
         self._available: dict[int, list[int]] = {}
         for prefix, steps in (("init:", program.once), ("", program.forward)):
             for index, step in enumerate(steps):
@@ -120,6 +127,7 @@ class Subject:
                     table = kernels.get(f"{prefix}{index}", {})
                     for choice, facts in table.items():
                         self._kernels[id(step.configs[choice])] = loaded[facts.key]
+                        self._touched[id(step.configs[choice])] = Touched(facts.stores, facts.loads)
                     if prefix and table:
                         self._init_choices[-1 - index] = min(table)
                     if not prefix:
@@ -158,7 +166,14 @@ class Subject:
         kernel = self._kernels.get(id(config))
         if kernel is None:
             raise NoConfig
-        kernel.launch(config.grid, args, queue)
+        if self._first_call and not self._tuning:
+            as_first(launch, args, functools.partial(kernel.launch, config.grid, args, queue))
+        else:
+            kernel.launch(config.grid, args, queue)
+
+    def _note_tuning(self, launch: Launch, config: Config, args: dict[str, Any]) -> None:
+        """Stands in for a launch on tensors without data."""
+        self.tunes |= may_show(launch, self._touched.get(id(config), Touched((), ())), args)
 
     def _tune(self, index: int, launch: Launch, args: dict[str, Any], queue: int) -> None:
         """Choose this launch's configuration by time. What it writes is void, because the forward that tunes is thrown away.
@@ -240,7 +255,7 @@ class Subject:
             elif isinstance(step, Launch) or not is_free(step, read, made):
                 work.append(index)
 
-        replay = Replay(self.program, torch.device("meta"), lambda *call: None, uses=self._uses)
+        replay = Replay(self.program, torch.device("meta"), self._note_tuning, configs=self.choices, uses=self._uses)
         outputs: list[torch.Tensor] = []
         replay.noting = True
         with torch.no_grad():
@@ -267,14 +282,18 @@ class Subject:
         self._tuning = False
         settle(self.seconds)
 
-    def forward(self, inputs: list[torch.Tensor], seed: int, *, skip: frozenset[int] = frozenset()) -> Outcome:
-        """Enqueue one call with every tensor in guarded memory of its own, without the launches of functions in `skip`."""
-        guards = Guards()
+    def forward(
+        self, inputs: list[torch.Tensor], seed: int, *, skip: frozenset[int] = frozenset(), first: bool = False
+    ) -> Outcome:
+        """Enqueue one call with every tensor in guarded memory of its own, without the launches of functions in `skip`. `first`:
+        as the first call of forward, which tunes."""
+        guards, self._first_call = Guards(), first
         self.replay.place, self.replay.before_step = guards.place, self._queue.before
         mine = [guards.place(t) for t in inputs]
         fresh = {index: guards.empty(t.size(), t.stride(), t.dtype) for index, t in self.places[0].items()}
         with torch.no_grad():
             output = self.replay.forward(mine, seed, skip=skip, fresh=fresh)
+        self._first_call = False
         return Outcome(output, mine, (guards, self._state))
 
     @property

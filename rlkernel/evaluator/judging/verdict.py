@@ -11,6 +11,7 @@ from rlkernel.evaluator.compile.binaries import Compiled
 from rlkernel.evaluator.judging.costs.least_work import LEAST, OF_DOTS, WHOLE
 from rlkernel.evaluator.messages.children import StepTime
 from rlkernel.evaluator.messages.judgement import Unread
+from rlkernel.evaluator.program.first_call import FIRST_CALL
 from rlkernel.evaluator.program.operators import is_random
 from rlkernel.evaluator.program.schema import Launch, Op, Program
 from rlkernel.types import Closeness, Evaluation, LaunchFact, OpFact, Seconds, Status, Timing
@@ -109,6 +110,8 @@ class Facts:
     limited: bool = False
     """Fixed numbers decide what kernels do at full shape alone, and change the result once they decide at the shape that was
     checked."""
+    tunes: bool = False
+    """The first call of forward, in which autotuners run, gives something else."""
     effort: float = 1.0
     """The share of what kernels compute for an element at the shape that was checked which they compute at full shape."""
 
@@ -160,6 +163,8 @@ def _status(facts: Facts, launches: tuple[LaunchFact, ...]) -> tuple[Status, str
     """The status and its detail. What is wrong is told before what is idle, and that before what is impossible."""
     if not facts.matches:
         return (Status.INCONSISTENT if facts.other_mode_only else Status.INCORRECT), facts.detail + _own_randomness(facts)
+    if facts.tunes:
+        return Status.INCORRECT, FIRST_CALL
     if not facts.same_work:
         return Status.INCONSISTENT, "forward does other work at full shape than at the shape that was checked"
     if not any(fact.live for fact in launches):
@@ -200,7 +205,7 @@ def combine(facts: Facts, seconds: Seconds) -> Evaluation:
     status, detail = _status(facts, launches)
     times = facts.times
     found = Evaluation(
-        status, printable(detail), matches=facts.matches, launches=launches, ops=ops, max_error=facts.error,
+        status, printable(detail), matches=facts.matches and not facts.tunes, launches=launches, ops=ops, max_error=facts.error,
         reference_ops=facts.reference_ops, seconds=seconds, kernelbench_close=facts.close,
     )  # fmt: skip
     if times is None:

@@ -14,6 +14,7 @@ from rlkernel.evaluator.devices import Room
 from rlkernel.evaluator.messages.codec import Between
 from rlkernel.evaluator.messages.judgement import NOTHING, KnownInput, Reads, Unread
 from rlkernel.evaluator.program.compiled_ahead import KernelFacts
+from rlkernel.evaluator.program.first_call import Touched
 from rlkernel.evaluator.program.schema import MAX_KERNELS, MAX_STEPS, Program
 from rlkernel.evaluator.program.variant import Kept, Specs, Traced, Variant
 from rlkernel.evaluator.wire import Span, TensorSpan
@@ -190,6 +191,8 @@ class RunRequest:
     """How many rounds came before in other requests; the first of all is also run without each kernel."""
     rooms: dict[str, Room] = field(default_factory=dict)
     """Launch at full size, as in `configs` -> what its binary takes of a processor."""
+    touched: dict[str, Touched] = field(default_factory=dict)
+    """Launch at full size, as in `configs` -> the parameters that its binary may store to and load from."""
     hides: bool = False
     """Whether the reference tells places apart at full size alone, so that a candidate may, too."""
     known: tuple[KnownInput, ...] = ()
@@ -256,5 +259,7 @@ class Ran:
     """What all rounds take, by the first of all, see `cpu.pace`; 0 where that was in another request."""
     limited: bool = False
     """Whether fixed numbers decide at full size alone, and the first round gives something else where they decide here, too."""
+    tunes: bool = False
+    """Whether the first round gives something else where autotuners have run before it on the same tensors."""
     effort: Amount = 1.0
     """The share of what kernels compute in the first round for the elements that they store which they compute at full size."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rlkernel.evaluator.program.scalars import OPERATIONS
@@ -19,6 +19,7 @@ from rlkernel.evaluator.program.schema import (
     Program,
     Scalar,
     Step,
+    Tuning,
 )
 from rlkernel.evaluator.program.switches import NAMES
 from rlkernel.evaluator.program.values import (
@@ -51,22 +52,28 @@ def step_to_json(step: Step) -> dict[str, Any]:
     if isinstance(step, Scalar):
         return {"scalar": step.out, "operation": step.operation, "args": encode(step.args)}
     together = {} if step.tuned_with is None else {"tuned_with": step.tuned_with}
-    return together | {
-        "launch": step.function,
-        "args": _encode_names(step.args),
-        "line": step.line,
-        "configs": [
-            {
-                "constants": _encode_names(c.constants),
-                "options": c.options,
-                "grid": list(c.grid),
-                "blocks": {k: list(b) for k, b in c.blocks.items()},
-                "args": _encode_names(c.args),
-                "before": [step_to_json(op) for op in c.before],
-            }
-            for c in step.configs
-        ],
-    }
+    tuning = step.tuning
+    tunes = {} if tuning is None else {"tuning": {"reset": list(tuning.reset), "restored": list(tuning.restored)}}
+    return (
+        together
+        | tunes
+        | {
+            "launch": step.function,
+            "args": _encode_names(step.args),
+            "line": step.line,
+            "configs": [
+                {
+                    "constants": _encode_names(c.constants),
+                    "options": c.options,
+                    "grid": list(c.grid),
+                    "blocks": {k: list(b) for k, b in c.blocks.items()},
+                    "args": _encode_names(c.args),
+                    "before": [step_to_json(op) for op in c.before],
+                }
+                for c in step.configs
+            ],
+        }
+    )
 
 
 def to_json(program: Program) -> dict[str, Any]:
@@ -178,7 +185,16 @@ def _step(data: Any, functions: int) -> Step:
             require(len(shape) == len(own.shape), "a block of another rank than its descriptor")  # type: ignore[union-attr]
     together = data.get("tuned_with")
     require(together is None or is_int(together, 0, MAX_ID), "bad number of launches that are tuned together")
-    return Launch(data["launch"], args, alternatives, data["line"], together)
+    return Launch(data["launch"], args, alternatives, data["line"], together, _tuning(data.get("tuning"), args))
+
+
+def _tuning(data: Any, args: Mapping[str, Value]) -> Tuning | None:
+    if data is None:
+        return None
+    require(isinstance(data, dict) and data.keys() == {"reset", "restored"}, "bad tuning")
+    for names in data.values():
+        require(isinstance(names, list) and all(isinstance(n, str) and n in args for n in names), "tuning of no argument")
+    return Tuning(tuple(data["reset"]), tuple(data["restored"]))
 
 
 def from_json(data: Any) -> Program:

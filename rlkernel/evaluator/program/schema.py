@@ -75,6 +75,16 @@ def block_shape(name: str, descriptor: Descriptor, config: Config) -> tuple[int,
 
 
 @dataclass(frozen=True, slots=True)
+class Tuning:
+    """What an autotuner does to tensors of a launch while it times configurations, by parameters."""
+
+    reset: tuple[str, ...] = ()
+    """The parameters that are set to zero before each run of the kernel, and once more before the launch."""
+    restored: tuple[str, ...] = ()
+    """The parameters that are put back after each run."""
+
+
+@dataclass(frozen=True, slots=True)
 class Launch:
     """One Triton launch. Several configs: the kernel is autotuned, the runner chooses."""
 
@@ -87,6 +97,9 @@ class Launch:
     tuned_with: int | None = None
     """Launches of forward with the same number take one configuration, which the first of them chooses: they are of one
     autotuner, with equal keys. None: this launch chooses for itself."""
+    tuning: Tuning | None = None
+    """Where the first call of forward tunes in this launch, on its own tensors; None where it does not, or where hooks of the
+    candidate's own prepare them."""
 
 
 @dataclass(frozen=True, slots=True)

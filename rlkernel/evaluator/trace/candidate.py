@@ -10,7 +10,7 @@ import io
 import linecache
 import sys
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -102,6 +102,8 @@ class _Trace:
         self.profile = profile
         self.recorder = Recorder(keeps_switches=True)
         self.table = KernelTable()
+        self._begin_call: Callable[[], None] = lambda: None
+        """Called before each call of forward."""
 
     def run(self) -> _Whole:
         """Raises Verdict, and NeedsKernel where host code compiles a kernel of which nothing is known."""
@@ -156,6 +158,7 @@ class _Trace:
     def _forward(self, model: nn.Module) -> Call:
         """Call forward on fresh stand-ins. Raises Verdict."""
         recorder, ids = self.recorder, list[int]()
+        self._begin_call()
         began, before = (len(recorder), len(recorder.numbers)), self._state(model)
         args = decode_spec(self.variant.inputs, recorder, ids)
         recorder.phase()
@@ -180,6 +183,7 @@ class _Trace:
         return {name: self._guard(Status.UNTRACEABLE, self.recorder.id_of, tensor) for name, tensor in named}
 
     def _run(self, launches: LaunchRecorder) -> _Whole:
+        self._begin_call = launches.choices.begin_call
         model, init_ids = self._construct()
         recorder = self.recorder
         self._guard(Status.INVALID, hold, model, self.variant.replaced)

@@ -37,6 +37,13 @@ _ANSWERS: dict[Any, Callable[[torch.device], Any]] = {
     torch.Tensor.get_device: lambda device: 0 if device == CUDA else -1,
 }
 """Questions about where a tensor is, and the answer from its device."""
+_SHAPES = frozenset({
+    *(vars(_BASE)[name].__get__ for name in ("shape", "dtype", "ndim", "layout", "requires_grad")),
+    torch.Tensor.stride, torch.Tensor.size, torch.Tensor.dim, torch.Tensor.numel, torch.Tensor.storage_offset,
+    torch.Tensor.element_size, torch.Tensor.is_floating_point,
+})  # fmt: skip
+"""Questions that a meta tensor answers as any other would. A launch may ask fifty of them, and a forward launch thousands of
+times."""
 _OWN = ("aten", "prims", "prim", "quantized", "profiler")
 """Namespaces of operators that are torch's own."""
 
@@ -49,6 +56,8 @@ class Lie(TorchFunctionMode):
         self.recorder = recorder
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None) -> Any:
+        if func in _SHAPES:
+            return func(*args, **(kwargs or {}))
         kwargs = dict(kwargs or {})
         self.recorder.autocast = torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else None
         if func is torch.device:

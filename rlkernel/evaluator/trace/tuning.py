@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from triton.runtime.errors import AutotunerError
@@ -13,8 +13,19 @@ from rlkernel.evaluator.program.schema import Launch, Program, Step
 from rlkernel.evaluator.program.variant import KeptConfigs
 from rlkernel.evaluator.trace.host_numbers import Untraceable
 
-Choice = tuple[int | None, tuple[int, ...]]
-"""The number of all launches that take one configuration, None where there is no choice; the indices of those that are kept."""
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What an autotuner chooses from, for all launches of one key."""
+
+    together: int | None
+    """The number of these launches; None where there is no choice."""
+    kept: tuple[int, ...]
+    """The indices of the configurations that are kept."""
+    call: int = 0
+    """The call of forward in which the first of these launches stands, and where the choice is made; 0: before any."""
+    line: int = 0
+    """The line of that launch."""
 
 
 class Choices:
@@ -26,17 +37,31 @@ class Choices:
         """An autotuner, by its identity, and a key -> what is chosen there."""
         self._tuners: list[Any] = []
         """The autotuners, so that no later one takes over another one's identity."""
+        self._call = 0
+        self._met = set[int | None]()
+        """The choices of which this call of forward has met a launch."""
 
-    def of(self, tuner: Any, kwargs: dict[str, Any]) -> Choice:
-        """The choice for a launch with the arguments `tuner.nargs` and `kwargs`. Raises AutotunerError where pruning leaves no
-        configuration, and TypeError for a key that cannot be looked up."""
+    def begin_call(self) -> None:
+        """A call of forward begins."""
+        self._call += 1
+        self._met.clear()
+
+    def of(self, tuner: Any, kwargs: dict[str, Any], line: int) -> Choice:
+        """The choice for a launch at this line with the arguments `tuner.nargs` and `kwargs`. Raises AutotunerError where pruning
+        leaves no configuration, and TypeError for a key that cannot be looked up."""
         if len(tuner.configs) == 1:
-            return None, (0,)
+            return Choice(None, (0,))
         key = id(tuner), _key(tuner, kwargs)
         if key not in self._made:
             self._tuners.append(tuner)
-            self._made[key] = len(self._made), _pruned(tuner, kwargs)
+            self._made[key] = Choice(len(self._made), _pruned(tuner, kwargs), self._call, line)
         return self._made[key]
+
+    def tunes(self, choice: Choice, line: int) -> bool:
+        """Whether the first call of forward makes a choice in the launch at this line, which is met now."""
+        first = choice.together not in self._met
+        self._met.add(choice.together)
+        return first and choice.call > 0 and choice.line == line
 
 
 def key_of_choice(tuner: Any) -> str:

@@ -1,8 +1,9 @@
-"""Which arguments a kernel stores to, from TTIR."""
+"""Which arguments a kernel stores to and loads from, by TTIR."""
 
 from __future__ import annotations
 
-from rlkernel.evaluator.compile.ttir import stored_arguments
+from rlkernel.evaluator.compile.ttir import touched_arguments
+from rlkernel.evaluator.program.first_call import Touched
 
 STRAIGHT = """
 module {
@@ -21,16 +22,18 @@ module {
 
 
 def test_a_store_names_its_pointer_and_not_its_value() -> None:
-    assert stored_arguments(STRAIGHT.replace("STORE", "tt.store %5, %3, %m : tensor<64x!tt.ptr<f32>>")) == {"y"}
+    assert touched_arguments(STRAIGHT.replace("STORE", "tt.store %5, %3, %m : tensor<64x!tt.ptr<f32>>")) == Touched(
+        ("y",), ("x",)
+    )
 
 
 def test_a_kernel_without_a_store() -> None:
-    assert stored_arguments(STRAIGHT.replace("STORE", "")) == frozenset()
+    assert touched_arguments(STRAIGHT.replace("STORE", "")) == Touched((), ("x",))
 
 
-def test_atomics_are_stores() -> None:
+def test_atomics_are_stores_and_loads() -> None:
     line = "%6 = tt.atomic_rmw fadd, acq_rel, gpu, %5, %3, %m : (tensor<64x!tt.ptr<f32>>, tensor<64xf32>) -> tensor<64xf32>"
-    assert "y" in stored_arguments(STRAIGHT.replace("STORE", line))
+    assert touched_arguments(STRAIGHT.replace("STORE", line)) == Touched(("y",), ("x", "y"))
 
 
 def test_pointers_carried_by_a_loop() -> None:
@@ -39,4 +42,4 @@ def test_pointers_carried_by_a_loop() -> None:
       %8 = tt.addptr %arg, %r : tensor<64x!tt.ptr<f32>>, tensor<64xi32>
       scf.yield %8 : tensor<64x!tt.ptr<f32>>
     }"""
-    assert stored_arguments(STRAIGHT.replace("STORE", loop)) == {"y"}
+    assert touched_arguments(STRAIGHT.replace("STORE", loop)).stores == ("y",)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from rlkernel.evaluator.gpu import liveness
 from rlkernel.evaluator.gpu.liveness import Failing, Indispensable, in_order, live_functions, patience
 from rlkernel.evaluator.messages.judgement import Tolerance
+from rlkernel.evaluator.program.first_call import FIRST_CALL
 from rlkernel.evaluator.program.replay import StepFailed
 
 ALLOWED = 1e-5
@@ -91,8 +92,12 @@ def test_a_wrong_candidate_costs_no_process_and_only_a_right_one_is_taken_apart(
     order: list[str] = []
 
     class Played(session.Session):  # type: ignore[name-defined, misc]
-        def __init__(self, matches: bool) -> None:
-            self.fused, self.subject, self.matches = None, None, matches
+        def __init__(self, matches: bool, tunes: bool = False) -> None:
+            self.fused, self.subject, self.matches = None, SimpleNamespace(tunes=tunes), matches
+
+        def _shows_tuning(self, first: object) -> bool:
+            order.append("tuned")
+            return True
 
         def round(self, checks: object, subject: object, kind: object) -> str:
             order.append("round")
@@ -109,6 +114,8 @@ def test_a_wrong_candidate_costs_no_process_and_only_a_right_one_is_taken_apart(
     assert Played(False)._first_round(None)[1] == {}
     assert Played(True)._first_round(None)[1] == {0: True}
     assert order == ["round", "judged", "round", "judged", "left out"]
+    match, live = Played(True, tunes=True)._first_round(None)
+    assert (match.matches, match.detail, live, order[5:]) == (False, FIRST_CALL, {}, ["round", "judged", "tuned"])
 
 
 @pytest.mark.parametrize(

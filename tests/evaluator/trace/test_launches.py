@@ -14,7 +14,7 @@ import triton.language as tl
 from triton.backends.compiler import GPUTarget
 
 from rlkernel.evaluator.devices import H200
-from rlkernel.evaluator.program.schema import MAX_CHOICES, Config, Launch, Op, Step
+from rlkernel.evaluator.program.schema import MAX_CHOICES, Config, Launch, Op, Step, Tuning
 from rlkernel.evaluator.program.values import Constexpr, FunctionRef, ModuleRef, TensorRef
 from rlkernel.evaluator.trace.kernels import KernelTable
 from rlkernel.evaluator.trace.launches import intercepting
@@ -174,6 +174,19 @@ def test_one_autotuner_chooses_once_for_equal_keys() -> None:
         tuned[(1,)](n=8, x=traced.x)
         triton.autotune(configs=[triton.Config({"BLOCK": 64})], key=["n"])(tuned.fn)[(1,)](traced.x, 8)
     assert [step.tuned_with for step in traced.steps() if isinstance(step, Launch)] == [0, 0, 1, 2, 3, 0, None]
+
+
+def test_the_first_call_tunes_in_the_first_launch_of_each_key() -> None:
+    kept = triton.autotune(configs=tuned.configs, key=["n"], restore_value=["x"])(tuned.fn)
+    hooked = triton.autotune(configs=tuned.configs, key=["n"], pre_hook=lambda given, reset_only=False: None)(tuned.fn)
+    with tracing() as traced:
+        tuned[(1,)](traced.x, 7)  # before any call of forward
+        for _ in range(2):
+            traced.launches.choices.begin_call()
+            for tuner, n in ((tuned, 7), (tuned, 8), (tuned, 8), (kept, 8), (hooked, 8)):
+                tuner[(1,)](traced.x, n)
+    found = [step.tuning for step in traced.steps() if isinstance(step, Launch)]
+    assert found == [None, *[None, Tuning(), None, Tuning(restored=("x",)), None] * 2]
 
 
 def test_pruning_is_asked_when_an_autotuner_chooses_and_not_again() -> None:

@@ -111,8 +111,8 @@ class Reached:
     def shares(
         self, inputs: Sequence[torch.Tensor], state: Mapping[str, torch.Tensor], outputs: Sequence[torch.Tensor] = ()
     ) -> Shares:
-        """What was read once forward has ended. What it returns, and no kernel is known to read, is for none of them: a load whose
-        address memory decides, as that of a turn that stands for others, may be from anywhere."""
+        """What was read once forward has ended. What it returns, and no kernel is known to read, is for none of them: a load
+        whose address memory decides, as that of a turn that stands for others, may be from anywhere."""
         for storage in {tensor.untyped_storage()._cdata for tensor in outputs}:
             if not self._read.get(storage):
                 self._makers.pop(storage, None)

@@ -31,6 +31,7 @@ from rlkernel.evaluator.processes.spending import BACKSTOP
 from rlkernel.evaluator.program.compiled_ahead import MOST_ASKED, Asked, KernelFacts
 from rlkernel.evaluator.program.schema import MalformedProgram, Program
 from rlkernel.evaluator.program.variant import Kept, Specs, Traced, Variant
+from rlkernel.evaluator.trace.inductor import names_compiler
 from rlkernel.types import Problem, Seconds, Status
 
 
@@ -208,7 +209,8 @@ class Stages:
         that it took. The child is untrusted: its death, silence or nonsense becomes the candidate's verdict. Raises Ended."""
         packed = await anyio.to_thread.run_sync(codec.head, question, len(body))  # it may hold whole Programs
         try:
-            (header, found), spent = await self._answer(kind, packed, body, seconds)
+            compiler = isinstance(question, TraceRequest) and names_compiler(question.source)
+            (header, found), spent = await self._answer(kind, packed, body, seconds, compiler=compiler)
 
             def unpacked() -> T | Failed:
                 made: T | Failed = codec.unpack(header, *wanted, Failed)
@@ -231,7 +233,9 @@ class Stages:
             raise Ended(Status.CRASH, f"the process that was {_WHAT[kind]} sent a verdict that is not its to give")
         return answer, found, spent
 
-    async def _answer(self, kind: str, packed: bytes, body: bytes, seconds: int) -> tuple[tuple[dict[str, Any], bytes], float]:
+    async def _answer(
+        self, kind: str, packed: bytes, body: bytes, seconds: int, *, compiler: bool
+    ) -> tuple[tuple[dict[str, Any], bytes], float]:
         """What a child of this kind sends, which may compute for so many seconds of its processor time, and wait for as many; and
         the processor seconds that it took. What compiles may wait for longer: for ptxas. Raises Ended, ChildDied and
         wire.BadMessage."""
@@ -239,7 +243,7 @@ class Stages:
         answer: tuple[dict[str, Any], bytes] | None = None
         try:
             with anyio.fail_after(most):
-                async with self._server.child(kind, cpu_seconds=seconds, memory_bytes=memory) as child:
+                async with self._server.child(kind, cpu_seconds=seconds, memory_bytes=memory, compiler=compiler) as child:
                     with self._server.waiting_at_most(most if kind == "compile" else seconds, child):
                         answer = await child.ask(packed, body, max_body=_MAX_BODY[kind])
         except TimeoutError:

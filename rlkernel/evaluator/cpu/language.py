@@ -26,7 +26,7 @@ from rlkernel.evaluator.cpu.kinds import carrying, others
 from rlkernel.evaluator.cpu.latency import deepest
 from rlkernel.evaluator.cpu.loaded import DecidedByMemory, is_known, is_loaded, know, mark, marks_addresses, refuse_numbers
 from rlkernel.evaluator.cpu.loop_text import Loops
-from rlkernel.evaluator.cpu.loops import Numbers
+from rlkernel.evaluator.cpu.loops import Numbers, Unrolled
 from rlkernel.evaluator.cpu.machine import Machine
 from rlkernel.evaluator.cpu.semantic import Semantic
 
@@ -132,6 +132,13 @@ def _range(machine: Machine, first: Any, last: Any = None, step: Any = None, **h
     return Numbers(range(start, stop, by), number, TOGETHER if known else 1, stages, told=loaded)
 
 
+def _static_range(first: Any, last: Any = None, step: Any = None) -> Unrolled:
+    """`tl.static_range` in a kernel, whose variable is a number of Python."""
+    start, stop = (0, first) if last is None else (first, last)
+    numbers = range(*(int(_plain(bound)) for bound in (start, stop, 1 if step is None else step)))
+    return Unrolled(numbers, lambda of: tl.tensor(TensorHandle(np.array([of], dtype=np.int32), tl.int32), tl.int32), len(numbers))
+
+
 def _plain(value: Any) -> Any:
     """A bound of a loop as a number of Python, which decides nothing yet."""
     if isinstance(value, tl.tensor):
@@ -210,6 +217,7 @@ def _patch_words(machine: Machine, semantic: Any) -> None:
         for name in ("reduce", "associative_scan"):
             setattr(module, name, _counted(machine, getattr(module, name)))
         module.range = functools.partial(_range, machine)
+        module.static_range = _static_range
         for name in ("dot_scaled", "map_elementwise"):
             setattr(module, name, _not_interpreted(name))
         module.static_print = lambda *values, **options: None

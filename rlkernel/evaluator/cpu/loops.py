@@ -6,10 +6,10 @@ nobody knows what differs between turns: the loop's variable, and all that the b
 turn. They stay unknown after the loop. A loop inside whose bounds depend on them is refused, and the launch is then followed as
 it is.
 
-Example: a product over 524,288 in steps of 32 is two turns in place of 16,384. Shortened are `for` loops over a `range`, and
-`while` loops that count: `while k < K:` with `k += BLOCK` in it, where neither `K` nor `BLOCK` changes, as `tl.num_programs(0)`
-does not. The turn that stands for others of a `for` loop has the last one's number, so that its masks tell whether the last block
-is a whole one; where it is not, turns between say what the others store (`between`).
+Example: a product over 524,288 in steps of 32 is two turns in place of 16,384. Shortened are `for` loops over a `range`, also
+such that the compiler unrolls, and `while` loops that count: `while k < K:` with `k += BLOCK` in it, where neither `K` nor
+`BLOCK` changes, as `tl.num_programs(0)` does not. The turn that stands for others of a `for` loop has the last one's number, so
+that its masks tell whether the last block is a whole one; where it is not, turns between say what the others store (`between`).
 """
 
 from __future__ import annotations
@@ -73,6 +73,14 @@ class Numbers:
     def at(self, turn: int) -> Any:
         """The number of a turn; that of the last one at -1."""
         return self._made(self.numbers[turn])
+
+
+class Unrolled(Numbers):
+    """What `tl.static_range` means in a kernel: numbers of Python, since they may say what is compiled. In the turn that stands
+    for others it is a value of the kernel; where it cannot be one, as an extent, the launch is followed as it is."""
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.numbers)
 
 
 class _Loop:
@@ -165,6 +173,8 @@ class For(_Loop):
     def __iter__(self) -> Iterator[Any]:
         rest: Iterator[Any] = iter(self._given)
         if not isinstance(self._given, Numbers) or not self._machine.dry:
+            return rest
+        if isinstance(self._given, Unrolled) and not self._machine.shortens:
             return rest
         self._rest, turns = rest, len(self._given.numbers)
         self._waits = Turns(turns, self._given.together, self._given.stages)

@@ -191,5 +191,5 @@ class Pricing:
         self._interpreter.known = bytes_of(self._known, inputs)
         state = replay.state()
         flatten(replay.forward(inputs, 0, observe=observe), outputs)
-        self.shares = reached.shares(inputs, state)
+        self.shares = reached.shares(inputs, state, outputs)
         return rows, outputs

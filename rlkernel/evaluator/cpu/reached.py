@@ -108,8 +108,14 @@ class Reached:
         storage = tensor.untyped_storage()
         return (self._read.get(storage._cdata, 0.0) + self._anywhere) / max(1, storage.nbytes())
 
-    def shares(self, inputs: Sequence[torch.Tensor], state: Mapping[str, torch.Tensor]) -> Shares:
-        """What was read once forward has ended."""
+    def shares(
+        self, inputs: Sequence[torch.Tensor], state: Mapping[str, torch.Tensor], outputs: Sequence[torch.Tensor] = ()
+    ) -> Shares:
+        """What was read once forward has ended. What it returns, and no kernel is known to read, is for none of them: a load
+        whose address memory decides, as that of a turn that stands for others, may be from anywhere."""
+        for storage in {tensor.untyped_storage()._cdata for tensor in outputs}:
+            if not self._read.get(storage):
+                self._makers.pop(storage, None)
         found = tuple(map(self.share, inputs)), {name: self.share(tensor) for name, tensor in state.items()}
         for storage in [*self._makers]:
             self._end(storage)

@@ -16,6 +16,8 @@ class Fork:
     cpu_seconds: int
     memory_bytes: int
     """Address space on top of the libraries'."""
+    compiler: bool = False
+    """Whether it will import torch's compiler, whose output its text is like."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -265,8 +265,11 @@ class ForkServer:
             raise ZygoteDied("the fork server ended") from error
 
     @asynccontextmanager
-    async def child(self, kind: str, *, cpu_seconds: int = 0, memory_bytes: int = 0) -> AsyncIterator[Child]:
-        """A forked child of the given kind (see `jobs.JOBS`); gone when the context is left."""
+    async def child(
+        self, kind: str, *, cpu_seconds: int = 0, memory_bytes: int = 0, compiler: bool = False
+    ) -> AsyncIterator[Child]:  # fmt: skip
+        """A forked child of the given kind (see `jobs.JOBS`); gone when the context is left. compiler: whether it will import
+        torch's compiler."""
         await self.ready()
         self._count += 1
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -276,7 +279,7 @@ class ForkServer:
         ear = Ear(self.words if kind == "trace" else None)
         try:
             with theirs, ear.offered(self._tasks) as heard:
-                self._send(Fork(child.number, kind, cpu_seconds, memory_bytes), theirs.fileno(), *heard)
+                self._send(Fork(child.number, kind, cpu_seconds, memory_bytes, compiler), theirs.fileno(), *heard)
             yield child
         finally:
             ours.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -23,6 +24,7 @@ from rlkernel.evaluator.program.schema import Program
 from rlkernel.evaluator.program.tensors import meta_tensors
 from rlkernel.evaluator.program.variant import Specs, Variant
 from rlkernel.evaluator.trace.candidate import trace
+from rlkernel.evaluator.trace.inductor import COMPILER
 from rlkernel.types import Precision
 
 
@@ -53,6 +55,31 @@ def _interpret(program: Program, specs: Specs) -> None:
     request = RunRequest(program, None, program, specs, "h200", Precision.PYTORCH, (one,), "", {}, None)
     with patches.taken_back():
         run_on_cpu(codec.to_header(request), b"".join(body.parts))
+
+
+def warm_compiler() -> None:
+    """Import what text in the style of torch.compile's output imports, for all children from now on. Where that starts a thread,
+    with which a process of one thread could not fork any more, children import it themselves."""
+    if _stays_alone(_import_compiler):
+        _import_compiler()
+
+
+def _import_compiler() -> None:
+    for name in COMPILER:
+        importlib.import_module(name)
+
+
+def _stays_alone(action: Callable[[], None]) -> bool:
+    """Whether a process that does this has one thread afterwards: a fork of this one tries it."""
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            action()
+            status = int(len(os.listdir("/proc/self/task")) != 1)
+        finally:
+            os._exit(status)
+    return os.waitpid(pid, 0)[1] == 0
 
 
 _HONEST = """

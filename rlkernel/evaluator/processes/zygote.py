@@ -19,6 +19,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import torch
@@ -39,6 +40,11 @@ _ENVIRONMENT = {
 """What a child is told of the machine. Parts of torch ask for the user's name and a folder when they are imported, and torch's
 compiler starts processes. The password file is hidden from a locked process, which may start nothing and write nowhere: its
 folder is one that is there."""
+
+
+SEVERAL = 2
+"""The child from which on torch's compiler is imported for all: that takes a second, which one evaluation may want ten times and
+most want never."""
 
 
 def _child(sock: socket.socket, fork: Fork, parent: int, heard: Sequence[int]) -> None:
@@ -93,6 +99,8 @@ class Zygote:
         self.control = control
         self.running: dict[int, int] = {}
         """Process id -> the child's number."""
+        self._compiled = 0
+        """The children so far that import torch's compiler."""
 
     def say(self, message: Ready | Forked | Exited) -> None:
         self.control.send(json.dumps(codec.to_header(message)).encode())
@@ -100,6 +108,11 @@ class Zygote:
     def fork(self, request: Fork, fds: Sequence[int]) -> None:
         """Fork a child. fds: its end of the socket pair, and the pipe that it prints to if there is one."""
         _alone()
+        self._compiled += request.compiler
+        if request.compiler and self._compiled == SEVERAL:
+            with mock.patch.dict(os.environ, _ENVIRONMENT, clear=True):
+                warming.warm_compiler()
+            heap.settle()
         me = os.getpid()
         pid = os.fork()
         if pid == 0:

@@ -14,9 +14,9 @@ from rlkernel.evaluator.judging.undecided import Undecided
 from rlkernel.evaluator.messages.children import Extent
 from rlkernel.evaluator.messages.oracle import Longer
 from rlkernel.evaluator.processes.fork_server import Child
-from rlkernel.evaluator.second_looks.budget import MOST_WORK, Budget
+from rlkernel.evaluator.second_looks.budget import AT_FULL, MOST_WORK, Budget
 from rlkernel.evaluator.stages import Clock, Ended, Stages
-from rlkernel.reference_text import prompt_source
+from rlkernel.reference_text import prompt_source, small_constants
 from rlkernel.types import Problem, Status
 
 ENOUGH = 4
@@ -88,9 +88,10 @@ class Looks:
         if not one.budget.allows():
             return None
         problem, judge = replace(one.problem, source=source), self._judge.judge
+        most = AT_FULL if isinstance(one.own, OwnSizes) and is_whole(problem) else MOST_WORK
         found: Judged | Ended | TooLong | BrokenReference
         try:
-            found = await judge(one.oracle, problem, one.code, one.clock, MOST_WORK, at_full, one.own, doubted=doubted)
+            found = await judge(one.oracle, problem, one.code, one.clock, most, at_full, one.own, doubted=doubted)
         except (Ended, TooLong, BrokenReference) as end:
             found = end
         one.budget.spend(found)
@@ -134,6 +135,11 @@ class Looks:
             return True
         beside = await self.look(one, source, one.at_full)
         return isinstance(beside, Judged) and beside.evaluation.matches is True
+
+
+def is_whole(problem: Problem) -> bool:
+    """Whether a problem's `SMALL` is its full shape."""
+    return all(full == small for full, small in small_constants(problem.source, name=problem.name).values())
 
 
 def shorter_source(problem: Problem, sizes: Sizes, right: Sizes) -> str | None:

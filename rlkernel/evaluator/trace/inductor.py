@@ -4,7 +4,7 @@ Models that were trained on such text write `empty_strided_cuda`, `assert_size_s
 `extern_kernels.mm`, `triton_helpers.maximum` and `@triton_heuristics.pointwise`. All of it is recorded as what it does.
 
 torch's compiler takes a second to import, and in some versions starts a thread, with which the zygote could not fork. So it is
-imported in a child, where a candidate's text names it.
+imported in a child, where a candidate's text names it, and in the zygote once a second child asks for it and it starts none.
 """
 
 from __future__ import annotations
@@ -30,10 +30,19 @@ HEURISTICS = f"{PACKAGE}.runtime.triton_heuristics"
 """The module of its decorators."""
 
 
+COMPILER = (HELPERS, HEURISTICS, f"{PACKAGE}.select_algorithm")
+"""What such text imports, with all that this imports."""
+
+
+def names_compiler(source: str) -> bool:
+    """Whether a text names torch's compiler."""
+    return PACKAGE.rpartition(".")[2] in source
+
+
 def load(source: str) -> None:
     """Import what a candidate's text imports of torch's compiler, while torch is still as it is: a part that is first imported
     where operators are recorded would register none of its own. What cannot be imported fails in the candidate's own line."""
-    if PACKAGE.rpartition(".")[2] not in source:
+    if not names_compiler(source):
         return
     names = {HELPERS, HEURISTICS}
     try:

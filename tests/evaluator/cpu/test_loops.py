@@ -6,13 +6,17 @@ import random
 
 import pytest
 
+from rlkernel.evaluator.cpu import pricing
 from rlkernel.evaluator.cpu.between import Between
 from rlkernel.evaluator.cpu.latency import Chain
 from rlkernel.evaluator.cpu.loops import _turns
 from rlkernel.evaluator.cpu.reuse import Reuse
+from rlkernel.evaluator.devices import profile_of
 from rlkernel.evaluator.judging.costs.counts import Counts
+from rlkernel.evaluator.judging.preparing import prepare
 from rlkernel.evaluator.pool import Pool
-from rlkernel.types import Problem, Status
+from rlkernel.evaluator.trace.candidate import trace
+from rlkernel.types import Precision, Problem, Status
 
 KERNEL = """
 import torch
@@ -69,6 +73,28 @@ async def test_what_one_turn_alone_does_costs_as_if_every_turn_did_it(pool: Pool
     branch = FOR.replace("{body}", f"if {turn}:\n            {READ.replace('{mask}', '')}")
     assert await priced(pool, relu, branch) >= 0.98 * always
     assert await priced(pool, relu, body(f", mask=(o < n) & ({turn}), other=0.0")) >= 0.98 * always
+
+
+UNROLLED = "for i in tl.static_range({turns}):\n        {body}"
+
+
+def followed(relu: Problem, loop: str) -> float:
+    """The modelled time of a kernel that is not compiled."""
+    h200 = profile_of("h200")
+    full = prepare(relu.source, relu.name, h200, Precision.PYTORCH).variants[1]
+    traces, _ = trace(KERNEL.replace("{loop}", loop), h200, [full])
+    rows, _ = pricing.Pricing(traces[0].program, h200, Precision.PYTORCH).rows(full.specs, {})
+    return sum(row.us for row in rows)
+
+
+def test_an_unrolled_loop_costs_as_much_as_all_of_its_turns(relu: Problem) -> None:
+    """800 turns are shortened, and 40 are not; what one of 3,000 alone does costs as if each did it, or what it costs."""
+    read = READ.replace("{mask}", "")
+    few = followed(relu, UNROLLED.format(turns=40, body=read))
+    assert followed(relu, UNROLLED.format(turns=800, body=read)) == pytest.approx(20 * few, rel=0.1)
+    one = UNROLLED.format(turns=3000, body=f"v = v + 0.0 * i\n        if i == 777:\n            {read}")
+    none = UNROLLED.format(turns=3000, body="v = v + 0.0 * i")
+    assert followed(relu, one) >= followed(relu, none) + 0.9 * few / 40
 
 
 PASSES = """{first}

@@ -19,6 +19,7 @@ from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import CompileRequest, TraceRequest
 from rlkernel.evaluator.messages.endings import Failed
 from rlkernel.evaluator.messages.forking import Exited, Fork
+from rlkernel.evaluator.processes import warming
 from rlkernel.evaluator.processes.fork_server import ForkServer
 from rlkernel.evaluator.processes.zygote import Zygote
 from rlkernel.evaluator.program.schema import Program
@@ -176,6 +177,31 @@ async def test_torchs_compiler_is_imported_in_a_child_whose_text_names_it_and_no
     named = f"import sys\nfrom torch._inductor.select_algorithm import extern_kernels\nraise ValueError([{parts}])"
     assert (await answer(server, "trace", candidate(named))).detail == "line 3: ValueError: [True, True]"
     assert (await answer(server, "trace", candidate(told + "  # once more"))).detail == "line 2: ValueError: [False, False]"
+
+
+@pytest.mark.anyio
+async def test_torchs_compiler_is_imported_for_all_once_a_second_child_asks_for_it(anyio_backend: str) -> None:
+    """A candidate that is looked at ten times would spend ten seconds importing it."""
+    text = "import sys\nhad = 'torch._inductor.select_algorithm' in sys.modules\nraise ValueError(had)\n"
+    async with ForkServer() as server:
+
+        async def says(*, compiler: bool) -> str:
+            async with server.child("trace", cpu_seconds=60, memory_bytes=2 << 30, compiler=compiler) as child:
+                header, _ = await child.ask(candidate(text.replace("_inductor", "_induc' + 'tor")))
+                told: Failed = codec.unpack(header, Failed)
+                return told.detail
+
+        found = [await says(compiler=compiler) for compiler in (False, True, False, True, False)]
+    assert found == ["line 3: ValueError: False"] * 3 + ["line 3: ValueError: True"] * 2
+
+
+def test_torchs_compiler_is_not_imported_where_that_starts_a_thread() -> None:
+    """A process of several threads does not fork."""
+
+    def starts() -> None:
+        threading.Thread(target=time.sleep, args=(5,), daemon=True).start()
+
+    assert not warming._stays_alone(starts)
 
 
 @pytest.mark.anyio

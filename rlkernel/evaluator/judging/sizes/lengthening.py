@@ -12,11 +12,12 @@ they were, or smaller where that is the price. Which of them are long, in this o
 Halving what is at full size keeps its divisors, so that a kernel without masks stays right. Example: `rows, columns = 4096, 8192`
 that are compared at 512 and 256 are looked at again at 128 and 8192.
 
-Sizes that fill a kernel's blocks as the full ones do (`filling`) are another kind of look: each leaves the remainder by 128 that
-it leaves at full shape, so that a kernel that needs no mask there needs none here. Example: a product of 512 x 768 and
-768 x 32000, compared at an inner extent of 192 and 250 columns, is looked at again at 128 rows, 256 and 384. For kernels whose
-blocks are rows, the remainder by 1024 is left, too. Where that is too much work, the batch is as it was at the first sizes, and
-then what fills no block at full shape either, such as heads.
+Sizes that fill a kernel's blocks as the full ones do (`filling`) are another kind of look. They are the full ones themselves,
+where these are little enough work, and such that each leaves the remainder by 128 that it leaves at full shape, so that a kernel
+that needs no mask there needs none here. Example: a product of 512 x 768 and 768 x 32000, compared at an inner extent of 192 and
+250 columns, is looked at again at 128 rows, 256 and 384. For kernels whose blocks are rows, the remainder by 1024 is left, too.
+Where that is too much work, the batch is as it was at the first sizes, and then what fills no block at full shape either, such as
+heads.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ from rlkernel.types import Problem
 
 MOST_BURDEN = 4.0
 """How far a second look's burden may be above what is comfortable. Its work is bounded besides, see `cpu.pace`."""
+MOST_OF_FULL = 32.0
+"""The same for the full shape itself."""
 MOST_WHOLE = 5.0
 """The same where the number of groups or heads pays, too, so that what is long is as at full shape."""
 SHRINKS = (1, 2, 4, 8, 16, 32, 64)
@@ -95,7 +98,8 @@ def lengthened(problem: Problem, profile: DeviceProfile, halvings: int = 0, *, h
 
 
 def filling(problem: Problem, profile: DeviceProfile) -> list[Longer]:
-    """The sizes that fill blocks as the full ones do, as far as they are little enough work: first those of tiles."""
+    """The sizes that fill blocks as the full ones do, as far as they are little enough work: first the full ones themselves, then
+    those of tiles."""
     small, source = small_of(problem.source), prompt_source(problem.source, name=problem.name)
     full = {name: value for name, value in counts_of(source).items() if name in small and _alike(value, small[name])}
     bare = replace(problem, source=source)
@@ -103,7 +107,7 @@ def filling(problem: Problem, profile: DeviceProfile) -> list[Longer]:
     if whole is None:
         return []
     search, batch = Search(bare, profile, _fits, None, whole.names), batch_names(source)
-    looks: list[Longer] = []
+    looks = _as_full(search, whole, full)
     for blocks in BLOCKS:
         every = [small | _filled(full, block) for block in blocks]
         few = [sizes | {name: small[name] for name in full if name in batch} for sizes in every]
@@ -114,6 +118,12 @@ def filling(problem: Problem, profile: DeviceProfile) -> list[Longer]:
                 looks.append(Longer(with_small(source, sizes), sizes, None))
                 break
     return looks
+
+
+def _as_full(search: Search, whole: Need, full: Sizes) -> list[Longer]:
+    """The full shape, where it is little enough work: it says all that there is to say."""
+    fits = burden_of(whole) <= MOST_OF_FULL and search.runs({}, whole)
+    return [Longer(with_small(search.problem.source, full), full, None)] if fits else []
 
 
 def _filled(full: Sizes, block: int) -> Sizes:

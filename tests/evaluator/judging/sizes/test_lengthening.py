@@ -48,8 +48,16 @@ def filled(full: tuple[int, int], small: Sizes) -> list[Sizes]:
 def test_sizes_that_fill_blocks_leave_the_remainder_by_128_of_the_full_ones() -> None:
     """32000 is a multiple of 128, and 50257 is one and 81; sizes that differ stay different, those below 128 as they are."""
     assert filled((4096, 32000), {"rows": 64, "columns": 250})[0] == {"rows": 128, "columns": 256}
-    assert filled((64, 50257), {"rows": 16, "columns": 196})[0] == {"rows": 64, "columns": 209}
+    assert filled((640, 50257), {"rows": 16, "columns": 196})[0] == {"rows": 128, "columns": 209}
     assert filled((128, 256), {"rows": 128, "columns": 256}) == []
+
+
+def test_the_full_shape_comes_first_where_it_is_little_enough_work() -> None:
+    """64 x 50257 are six times what is comfortable, 640 rows sixty times."""
+    assert filled((64, 50257), {"rows": 16, "columns": 196})[:2] == [
+        {"rows": 64, "columns": 50257},
+        {"rows": 64, "columns": 209},
+    ]
 
 
 def test_blocks_of_rows_are_filled_after_tiles() -> None:

@@ -15,8 +15,8 @@ class OutOfTime(BaseException):
 
 @contextmanager
 def at_most(seconds: float) -> Iterator[None]:
-    """Raise OutOfTime inside once this process has computed for so long. Only a main thread can be stopped so: in another one, and
-    inside of a single call into C, nothing happens."""
+    """Raise OutOfTime inside once this process has computed for so long. Only a main thread can be stopped so: in another
+    one, and inside of a single call into C, nothing happens."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -13,7 +13,7 @@ Expected outcome: `hot_age2` forgets within six steps how to write kernels. `grp
 how many seeds could. The contrast was chosen for the size of its effect, after a look at runs of `hot_age2` with the preset
 `cpu`, which this experiment repeats there: the claim about it is marked.
 
-Cost: 3 arms, all shared with `multi_turn_estimators` and `off_policy`. Half a minute per run on an H200.
+Cost: 3 arms, all shared with `multi_turn_estimators` and `off_policy`. With the preset `h200`, half a minute per run on an H200.
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@ Expected outcome: Fast@1.2 rises from row to row in the paper. In this miniature
 apart with three seeds; the first and the last arm should differ. On the CPU, training samples from the weights that it updates,
 in equal precision. MRS then rejects nothing, and its arm repeats the one before.
 
-Cost: 5 arms, all shared with `multi_turn_estimators` and `lazy_optimisation`. Half a minute per run on an H200.
+Cost: 5 arms, all shared with `multi_turn_estimators` and `lazy_optimisation`. With the preset `h200`, half
+a minute per run on an H200.
 """
 
 from __future__ import annotations

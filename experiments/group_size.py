@@ -14,7 +14,7 @@ Expected outcome: `trloo` is above `grpo` at 4 and with early ends, and not at 1
 alone, and from `trloo` in a factor alone: where it equals `trloo`, the division is what matters. `rloo` has one baseline for a
 whole trajectory. Several turns beat one at equal prompts by more than at equal answers, which cost three times as much.
 
-Cost: 12 arms; `grpo` is shared. Half a minute per run on an H200 at the h200 preset.
+Cost: 12 arms; `grpo` is shared. With the preset `h200`, half a minute per run on an H200.
 """
 
 from __future__ import annotations

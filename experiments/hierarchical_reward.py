@@ -10,7 +10,7 @@ Expected outcome: HRD is more often correct. With small alpha, plans move slowly
 The plans are one line. Those of chains say whether to fuse; those of the world name every stage with its knobs, so that the code
 has nothing left to choose. There a larger alpha should be faster.
 
-Cost: 4 arms, none shared. Half a minute per run on an H200.
+Cost: 4 arms, none shared. With the preset `h200`, half a minute per run on an H200.
 """
 
 from __future__ import annotations

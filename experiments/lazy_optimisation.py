@@ -14,7 +14,7 @@ The small policy's lazy kernels are about as fast as the reference. Speed alone 
 effect may be smaller than in the paper. Without pay for speed, PRS is all that stands against laziness: if it changes nothing
 there either, high coverage does not explain why it did nothing before.
 
-Cost: 6 arms, three shared with `full_recipe`. Half a minute per run on an H200.
+Cost: 6 arms, three shared with `full_recipe`. With the preset `h200`, half a minute per run on an H200.
 """
 
 from __future__ import annotations

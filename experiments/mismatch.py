@@ -14,7 +14,7 @@ larger and less steady, and entropy falls faster. Whether anything collapses wit
 what MRS costs: an arm that trains on little learns slowly, which is stable for the wrong reason, and is to be read beside its
 reward.
 
-Cost: 8 arms; `trloo`, `hot`, `float8` and `float8_mrs` shared. Half a minute per run on an H200.
+Cost: 8 arms; `trloo`, `hot`, `float8` and `float8_mrs` shared. With the preset `h200`, half a minute per run on an H200.
 """
 
 from __future__ import annotations

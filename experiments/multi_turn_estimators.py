@@ -13,7 +13,7 @@ paper's 8B and 14B models the gap is a few points of Fast@1.2. The small policy 
 no bias either and may be as good; `experiments/estimator_bias.py` shows that on a toy.
 
 Cost: 4 arms. At the cpu preset a run has 6 steps of 96 answers and 3 validations of 78. One takes about 3 minutes on 2 cores
-that other work shares; later runs reuse verdicts of earlier ones. Half a minute per run on an H200.
+that other work shares; later runs reuse verdicts of earlier ones. With the preset `h200`, half a minute per run on an H200.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ two should: their gradients differ by a factor alone. GRPO divides by the standa
 Expected outcome: `trloo_k4_sgd` learns faster than `dr_grpo_k4_sgd` by what a learning rate of 4/3 gives. If both end alike here,
 too, the factor does not matter, and the explanation by AdamW is not needed.
 
-Cost: 3 arms, none shared. Half a minute per run on an H200 at the h200 preset.
+Cost: 3 arms, none shared. With the preset `h200`, half a minute per run on an H200.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from rlkernel.errors import BrokenReference
+from rlkernel.processor_time import OutOfTime, at_most
 from rlkernel.reference_text import apply_small, parsed
 from rlkernel.seeds import WORDS, Stream, following, noting, seed_generators
 
@@ -27,6 +28,8 @@ INIT_INPUTS = "get_init_inputs"
 """The function that a file leaves out where the constructor takes nothing."""
 FUNCTIONS = "Model, get_inputs, and get_init_inputs if Model needs arguments"
 FIXED = "FIXED"
+IMPORT_SECONDS = 30.0
+"""The processor time that importing a reference may take: libraries are imported, and nothing is computed."""
 LISTED = 8
 """How many names a message lists."""
 INSTALL = {"einops": "pip install 'rlkernel[kernelbench]' brings it"}
@@ -99,8 +102,8 @@ class Reference:
                     return function()
                 with following(seed, self.streams):
                     return function()
-            except Exception as error:  # any failure of the file's own code becomes one line about the file
-                raise BrokenReference(f"{self.name}: {what} raised {_describe(error, _filename(self.name))}") from error
+            except (Exception, SystemExit) as error:  # any failure of the file's own code becomes one line about the file
+                raise BrokenReference(f"{self.name}: {what} raised {describe(error, self.name)}") from error
 
 
 class _Here(TorchFunctionMode):
@@ -127,9 +130,13 @@ def load_reference(source: str, *, small: bool, name: str = "reference") -> Refe
     namespace: dict[str, Any] = {"__name__": "reference", "__file__": filename}
     with _float32(), noting() as streams:
         try:
-            exec(compile(source, filename, "exec", dont_inherit=True), namespace)
-        except Exception as error:  # any failure of the file's own code becomes one line about the file
-            raise BrokenReference(f"{name}: importing it raised {_describe(error, filename)}") from error
+            with at_most(IMPORT_SECONDS):
+                exec(compile(source, filename, "exec", dont_inherit=True), namespace)
+        except OutOfTime as error:
+            took = f"importing it took more than {IMPORT_SECONDS:g} s of processor time{_where(error, name)}"
+            raise BrokenReference(f"{name}: {took}; compute in Model and get_inputs, not in the file's own lines") from None
+        except (Exception, SystemExit) as error:  # any failure of the file's own code becomes one line about the file
+            raise BrokenReference(f"{name}: importing it raised {describe(error, name)}") from error
     missing = [required for required in REQUIRED if not callable(namespace.get(required))]
     if not callable(namespace.get(INIT_INPUTS, list)):
         missing.append(INIT_INPUTS)
@@ -186,19 +193,22 @@ def _filename(name: str) -> str:
     return f"<{name}>"
 
 
-def _describe(error: Exception, filename: str) -> str:
+def describe(error: BaseException, name: str) -> str:
     """`TypeError on line 7: message`, on one line; the line is the last one in the reference's own text."""
-    line = None
-    trace = error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == filename:
-            line = trace.tb_lineno
-        trace = trace.tb_next
-    where = f" on line {line}" if line is not None else ""
     message = " ".join(str(error).split())
     absent = error.name if isinstance(error, ModuleNotFoundError) else None
     hint = f"; {INSTALL.get(absent, 'install it')}" if absent else ""
-    return f"{type(error).__name__}{where}: {message}"[:300] + hint
+    return f"{type(error).__name__}{_where(error, name)}: {message}"[:300] + hint
+
+
+def _where(error: BaseException, name: str) -> str:
+    """` on line 7`: the last line in the reference's own text that an error has passed; nothing where there is none."""
+    line, trace = None, error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == _filename(name):
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return f" on line {line}" if line is not None else ""
 
 
 @contextmanager

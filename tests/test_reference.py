@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from rlkernel import reference
 from rlkernel.errors import BrokenReference
 from rlkernel.reference import load_reference
 
@@ -199,3 +200,15 @@ def get_init_inputs():
     assert torch.equal(reference.inputs(0)[0], reference.inputs(0)[0]) and not torch.equal(
         reference.inputs(0)[0], reference.inputs(1)[0]
     )
+
+
+def test_an_exit_of_the_file_is_told_like_any_other_failure() -> None:
+    with pytest.raises(BrokenReference, match=r"^p: importing it raised SystemExit on line 2: 0$"):
+        load_reference("import sys\nsys.exit(0)\n" + minimal(), small=False, name="p")
+
+
+def test_an_import_without_end_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reference, "IMPORT_SECONDS", 0.2)
+    endless = "import torch\ntry:\n    while True: pass\nexcept Exception: pass\n"
+    with pytest.raises(BrokenReference, match=r"^p: importing it took more than 0.2 s of processor time on line 3; compute in"):
+        load_reference(endless + minimal(), small=False, name="p")

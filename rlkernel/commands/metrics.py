@@ -32,7 +32,9 @@ def print_metrics(directory: Path, names: Sequence[str], split: str) -> None:
     known = dict.fromkeys(name for row in rows for name in row)
     for name in names:
         if name not in known:
-            raise UsageError(f"--names {name}: no row of {directory / 'metrics.jsonl'} has it{nearest(name, known)}")
+            raise UsageError(
+                f"--names {name}: no row of {directory / 'metrics.jsonl'} has it{nearest(name, known)}; it has {', '.join(known)}"
+            )
     print("\n\n".join("\n".join(table(rows, part)) for part in parts(rows, names or TOGETHER)))
 
 
@@ -52,31 +54,15 @@ def parts(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[list[
 
 
 def table(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[str]:
-    """The lines of the table. A long name is broken at its underscores; `-` stands for what was not measured.
+    """The lines of the table, whose names can be copied; `-` stands for what was not measured.
 
     >>> table([{"step": 1, "reward": 1.4142, "grad_norm_turn_1": None}], ["reward", "grad_norm_turn_1"])
-    ['            grad_norm_', 'step reward     turn_1', '   1   1.41          -']
+    ['step reward grad_norm_turn_1', '   1   1.41                -']
     """
-    heads = [["step"], *map(_broken, names)]
-    deep = max(map(len, heads))
-    lines = [list(line) for line in zip(*([""] * (deep - len(head)) + head for head in heads), strict=True)]
+    lines = [["step", *names]]
     lines += [[str(row["step"]), *(_shown(row.get(name)) for name in names)] for row in rows]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return [" ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
-
-
-def _broken(name: str) -> list[str]:
-    """A name in pieces of about 12 characters, which joined are the name again.
-
-    >>> _broken("effective_trajectories"), _broken("grad_norm"), _broken("reward_turn_1")
-    (['effective_', 'trajectories'], ['grad_norm'], ['reward_', 'turn_1'])
-    """
-    pieces = [""]
-    for word in name.replace("_", "_ ").split():
-        if pieces[-1] and len(pieces[-1]) + len(word) > 11:
-            pieces.append("")
-        pieces[-1] += word
-    return pieces
 
 
 def _shown(value: Any) -> str:

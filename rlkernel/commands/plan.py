@@ -217,8 +217,18 @@ def _job(run: Run, seed: int, given: Mapping[str, Any], flags: Flags, preset: Pr
     try:
         adapted = _styled(replace(preset.adapt(run), seed=seed, **given), flags.style)
     except ValueError as error:
-        raise UsageError(str(error)) from error
+        raise UsageError(_by_flag(str(error), given)) from error
     return adapted, flags.out / "arms" / f"{run.name}-seed{seed}-{fingerprint(adapted)[:8]}"
+
+
+def _by_flag(told: str, given: Mapping[str, Any]) -> str:
+    """What is said of a run's field, said of the flag that has set it; as it is for a field that no flag has set.
+
+    >>> _by_flag("Run.seed is -1: use more", {}), _by_flag("Run.steps is 0", {"steps": 0}), _by_flag("Run.gamma is 2", {})
+    ('--seeds -1: use more', '--steps 0', 'Run.gamma is 2')
+    """
+    flags = {"seed": "--seeds", **{name: f"--{name.replace('_', '-')}" for name in given}}
+    return re.sub(r"^Run\.(\w+) is ", lambda found: f"{flags[found[1]]} " if found[1] in flags else found[0], told)
 
 
 def finished_beside(jobs: Jobs, arms: Mapping[str, Run], flags: Flags, preset: Preset) -> Jobs:

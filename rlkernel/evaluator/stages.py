@@ -143,7 +143,8 @@ class Stages:
 
         Raises EvaluatorFailed or BrokenReference.
         """
-        who, seconds = "the process that runs the reference", patience * self.config.limits.oracle_seconds
+        name = getattr(getattr(question, "about", None), "name", "")
+        who, seconds = f"the process that runs the reference {name}".rstrip(), patience * self.config.limits.oracle_seconds
         packed = await anyio.to_thread.run_sync(codec.head, question, len(body))
         with anyio.CancelScope(shield=True):  # half an exchange would leave its answer to the next candidate
             try:
@@ -151,9 +152,10 @@ class Stages:
                     header, found = await oracle.ask(packed, body)
                 answer: T | Failed | Broken = codec.unpack(header, *answers, Failed, Broken)
             except ChildDied as death:
-                raise EvaluatorFailed(f"{who} {death.describe()}") from death
+                again = "; if it does so again, the file itself ends it" if name else ""
+                raise EvaluatorFailed(f"{who} {death.describe()}{again}") from death
             except TimeoutError:
-                raise EvaluatorFailed(f"the process that runs the reference took more than {seconds} s") from None
+                raise EvaluatorFailed(f"{who} took more than {seconds} s") from None
             except wire.BadMessage as error:
                 raise EvaluatorFailed(f"{who} sent {error}") from error
         if isinstance(answer, Failed):

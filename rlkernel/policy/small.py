@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import transformers
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
@@ -99,6 +100,7 @@ def load_small(directory: Path = SMALL, dtype: torch.dtype = torch.float32) -> t
     """(model with weights in `dtype`, tokenizer). Raises FileNotFoundError, which names the command that makes the weights."""
     if not any((directory / name).is_file() for name in WEIGHTS):
         raise FileNotFoundError(f"{directory} holds no {WEIGHTS[0]}; make it with `python -m experiments.cold_start`")
+    transformers.utils.logging.disable_progress_bar()  # a line of its own among a command's words
     model = Qwen3ForCausalLM.from_pretrained(directory, dtype=dtype, local_files_only=True)
     tokenizer = PreTrainedTokenizerFast.from_pretrained(directory, local_files_only=True)
     return model, tokenizer

@@ -130,7 +130,7 @@ def _json(path: Path) -> Any:
     except FileNotFoundError:
         raise UsageError(f"{path}: there is no such file; give the directory of a run") from None
     except ValueError as error:
-        raise UsageError(f"{path}: not JSON: {error}") from None
+        raise UsageError(f"{path}: not JSON ({error}): delete the directory {path.parent} to start over") from None
 
 
 def by_arm(runs: Sequence[RunRecord]) -> dict[str, list[RunRecord]]:

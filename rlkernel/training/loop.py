@@ -225,6 +225,9 @@ async def train(
     `preset`. None of them changes what is computed. Raises UsageError for a run or directory
     that cannot be used.
     """
+    if not rundir.finished(directory, run):  # what the run cannot begin with leaves no directory behind
+        check_problems(run)
+        try_advantage(run.advantage, run.rollouts, run.turns)
     with ExitStack() as held:
         held.enter_context(rundir.owned(directory))
         start = rundir.begin(directory, run)
@@ -232,8 +235,6 @@ async def train(
             return True
         for line in start.told:
             print(line, file=sys.stderr)
-        check_problems(run)
-        try_advantage(run.advantage, run.rollouts, run.turns)
         sharding.check(run)
         await in_daemon(check_memory, run, micro_tokens)
         going = "starting" if start.checkpoint is None else f"resuming after step {start.step} of {run.steps}"

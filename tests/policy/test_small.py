@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+import transformers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -95,3 +96,9 @@ def test_models_are_drawn_from_their_seed(tiny_tokenizer: Any) -> None:
 def test_missing_weights_name_the_command_that_makes_them(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"python -m experiments\.cold_start"):
         load_small(tmp_path)
+
+
+def test_the_shipped_policy_is_read_without_a_word(capfd: pytest.CaptureFixture[str]) -> None:
+    transformers.utils.logging.enable_progress_bar()
+    load_small()
+    assert capfd.readouterr().err == ""

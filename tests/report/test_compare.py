@@ -15,7 +15,7 @@ from rlkernel.errors import UsageError
 from rlkernel.report.compare import Pair, compare_arms, find_runs
 from rlkernel.report.compare_report import heading, to_json
 from rlkernel.report.report import Story, write_report
-from rlkernel.report.summary import REQUIRED, Window
+from rlkernel.report.summary import REQUIRED, Window, read_run
 
 LAST = Window(last=1)
 Outcomes = Mapping[str, float]
@@ -256,3 +256,10 @@ def test_the_figure_goes_beside_the_runs_and_never_into_one(
     assert main(["compare", str(tmp_path / "arms"), "--figure", str(runs[0] / "manifest.json" / "x.png")]) == 2
     said = capsys.readouterr().err
     assert said.startswith("error: --figure ") and "cannot be written (File exists)" in said and said.count("\n") == 1
+
+
+def test_a_manifest_that_is_no_json_is_told_with_what_to_do(tmp_path: Path) -> None:
+    directory = write_run(tmp_path / "a", "a", 0, None)
+    (directory / "manifest.json").write_text("junk")
+    with pytest.raises(UsageError, match=rf"manifest.json: not JSON \(.*\): delete the directory {directory} to start over$"):
+        read_run(directory)

@@ -322,7 +322,8 @@ def test_a_model_that_cannot_be_loaded_is_one_line(run: Run, tmp_path: Path) -> 
 
 def test_a_run_without_validation_problems_is_refused(run: Run, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="has none with split 'validation'"):
-        do(replace(run, problems=run.problems[:3]), tmp_path)
+        do(replace(run, problems=run.problems[:3]), tmp_path / "run")
+    assert not (tmp_path / "run").exists(), "what cannot begin leaves no directory behind"
 
 
 class SharedCard(Pool):

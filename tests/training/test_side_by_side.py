@@ -208,6 +208,38 @@ def test_an_evaluator_stays_open_while_a_run_uses_or_awaits_it(monkeypatch: pyte
     assert said == ["open a", "open b", "close b", "close a"]
 
 
+def test_an_interruption_closes_an_evaluator_after_those_it_judges_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = list[str]()
+
+    @asynccontextmanager
+    async def opening(*arguments: Any) -> AsyncIterator[Card]:
+        try:
+            yield Card()
+        finally:
+            said.append("closed")
+
+    monkeypatch.setattr(evaluators_module, "open_evaluator", opening)
+
+    async def judged(evaluators: Evaluators) -> None:
+        async with evaluators.use(EvaluatorDemand("a")):
+            try:
+                await anyio.sleep_forever()
+            finally:  # as a pool ends an exchange with an oracle
+                with anyio.CancelScope(shield=True):
+                    await anyio.sleep(0.1)
+                said.append("judged")
+
+    async def main() -> None:
+        async with anyio.create_task_group() as tasks:
+            evaluators = Evaluators(tasks, None, lambda demand: True)
+            tasks.start_soon(judged, evaluators)
+            await anyio.wait_all_tasks_blocked()
+            tasks.cancel_scope.cancel()
+
+    anyio.run(main)
+    assert said == ["judged", "closed"]
+
+
 def test_no_run_begins_after_the_limit_but_the_first(run: Run, tmp_path: Path) -> None:
     jobs = [(replace(run, seed=seed), tmp_path / str(seed)) for seed in range(3)]
     late = _Deal(list(jobs), None, 1, time.monotonic(), {})

@@ -15,7 +15,7 @@ from torch import nn
 
 from rlkernel.errors import BrokenReference
 from rlkernel.evaluator.program.codes import holds_numbers, is_code, valued
-from rlkernel.reference import Reference, load_reference
+from rlkernel.reference import Reference, describe, load_reference
 from rlkernel.seeds import seed_generators
 from rlkernel.types import Problem
 
@@ -70,9 +70,9 @@ class _Trial:
         seed_generators(seed)
         try:
             outputs = model(*[_map(torch.clone, value) for value in inputs])
-        except Exception as error:  # the reference's own failure, told in one line
-            message = " ".join(str(error).split())[:200]
-            raise BrokenReference(f"{self.reference.name}: forward raised {type(error).__name__}: {message}") from error
+        except (Exception, SystemExit) as error:  # the reference's own failure, told in one line
+            name = self.reference.name
+            raise BrokenReference(f"{name}: forward raised {describe(error, name)}") from error
         return [valued(tensor) for tensor in _tensors(outputs)]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from rlkernel.errors import BrokenReference, one_line
+from rlkernel.errors import BrokenReference
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.devices import profile_of
 from rlkernel.evaluator.judging.construction import Round
@@ -40,8 +40,10 @@ from rlkernel.evaluator.messages.oracle import (
     Vary,
 )
 from rlkernel.evaluator.program import encoding
+from rlkernel.reference import describe
 from rlkernel.types import Closeness
 
+Question = Fit | Lengthen | Vary | Prepare | DrawRounds | DrawMore | Compare
 ENOUGH = 1 << 28
 """Bytes of a message with rounds from which on no others are put beside them. Weights that the interpreter finds comfortable
 (`size_search.INTERPRETED_WEIGHTS`) stay below."""
@@ -78,14 +80,23 @@ class Oracle:
 
     def __init__(self) -> None:
         self._problems: OrderedDict[str, Prepared | str] = OrderedDict()
+        self._name = ""
+        """The name of the problem that is asked about."""
         self._drawing: Drawing | None = None
         self._expected: list[Expected] = []
         """What is expected of the rounds that were drawn last."""
 
     def handle(self, header: dict[str, Any], body: bytes) -> bytes:
         """The packed answer to a question of the pool."""
-        question: Fit | Lengthen | Vary | Prepare | DrawRounds | DrawMore | Compare
-        question = codec.unpack(header, Fit, Lengthen, Vary, Prepare, DrawRounds, DrawMore, Compare)
+        question: Question = codec.unpack(header, Fit, Lengthen, Vary, Prepare, DrawRounds, DrawMore, Compare)
+        if not isinstance(question, DrawMore | Compare):
+            self._name = question.about.name
+        try:
+            return self._answer(question, body)
+        except (SystemExit, KeyboardInterrupt) as error:  # nobody interrupts this process: its text has raised it
+            return codec.pack(Broken(f"{self._name}: it raised {describe(error, self._name)}"))
+
+    def _answer(self, question: Question, body: bytes) -> bytes:
         if isinstance(question, Fit):
             return codec.pack(fit(question))
         if isinstance(question, Lengthen):
@@ -149,7 +160,7 @@ class Oracle:
             except BrokenReference as error:
                 return Broken(str(error))
             except Exception as error:  # whatever the reference's own code raises is told in one line
-                return Broken(f"{drawing.name}: forward raised {one_line(error)}")
+                return Broken(f"{drawing.name}: forward raised {describe(error, drawing.name)}")
             if not rounds:
                 self._drawing = None
                 break

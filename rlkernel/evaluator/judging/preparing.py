@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from rlkernel.errors import BrokenReference, one_line
+from rlkernel.errors import BrokenReference
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.costs.least_work import ALL, LEAST, Matters, has_one_product, leaves_rows, may_hide
 from rlkernel.evaluator.judging.costs.roofline import TRIANGLE
@@ -29,7 +29,7 @@ from rlkernel.evaluator.program.replaced import drawn
 from rlkernel.evaluator.program.schema import Op, Program
 from rlkernel.evaluator.program.variant import Variant
 from rlkernel.evaluator.trace.recorder import Untraceable
-from rlkernel.reference import Reference, load_reference
+from rlkernel.reference import Reference, describe, load_reference
 from rlkernel.reference_text import apply_small, small_constants, without_small
 from rlkernel.types import Precision
 
@@ -90,7 +90,7 @@ def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision
     except BrokenReference:
         raise
     except Exception as error:  # any failure of the reference's own code becomes one line about it
-        raise BrokenReference(f"{name}: tracing forward raised {one_line(error)}") from error
+        raise BrokenReference(f"{name}: tracing forward raised {describe(error, name)}") from error
     if costs.us <= 0:
         raise BrokenReference(f"{name}: forward does no device work, so there is nothing to speed up")
     constants = small_constants(source, name=name)

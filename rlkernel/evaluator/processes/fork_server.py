@@ -87,7 +87,7 @@ class Child:
         try:
             await self._send(message)
             await self._send(body)
-        except (BrokenPipeError, ConnectionResetError):
+        except (OSError, anyio.ClosedResourceError):
             raise await self._died() from None
         prefix = await self._exactly(wire.PREFIX.size)
         header, rest = wire.sizes(prefix, max_body)
@@ -110,9 +110,10 @@ class Child:
             try:
                 data = self.sock.recv(min(1 << 20, count - len(buffer)))
             except BlockingIOError:
-                await anyio.wait_readable(self.sock)
+                with suppress(anyio.ClosedResourceError):  # the next look tells
+                    await anyio.wait_readable(self.sock)
                 continue
-            except ConnectionResetError:
+            except OSError:  # it was reset, or this end has been closed
                 data = b""
             if not data:
                 raise await self._died()
@@ -282,6 +283,7 @@ class ForkServer:
                 self._send(Fork(child.number, kind, cpu_seconds, memory_bytes, compiler), theirs.fileno(), *heard)
             yield child
         finally:
+            anyio.notify_closing(ours)  # or who still waits for an answer would wait for ever
             ours.close()
             with anyio.CancelScope(shield=True):
                 if not child.ended.is_set() and self._dead is None:

@@ -18,6 +18,7 @@ from rlkernel.types import Status
 
 KEPT_FACTOR, KEPT_SLACK = 2, 1 << 20
 """What the first call makes may take that often the bytes of parameters, inputs and outputs, and so many bytes more."""
+AT_EACH_CALL = ": compute from its arguments at each call, and keep no results"
 
 
 class NotSteady(Exception):
@@ -39,9 +40,9 @@ class Programs:
         """The candidate in its own mode. Raises NotSteady."""
         looking = [_looks(call) for call in found.prepared]
         if any(looking) and not _looks(found.call):
-            raise NotSteady(Status.INCONSISTENT, "after its first call forward does not look at its inputs")
+            raise NotSteady(Status.INCONSISTENT, f"after its first call forward does not look at its inputs{AT_EACH_CALL}")
         if not all(looking) and _looks(found.call):
-            raise NotSteady(Status.INCONSISTENT, "one of the first calls of forward does not look at its inputs")
+            raise NotSteady(Status.INCONSISTENT, f"one of the first calls of forward does not look at its inputs{AT_EACH_CALL}")
         for call in found.prepared:
             self._bounded(found.call, call)
         return self._program(found.prepared, found, {})

@@ -22,6 +22,8 @@ class _Open:
     pool: Pool | RayPool | None = None
     ready: anyio.Event = field(default_factory=anyio.Event)
     unused: anyio.Event = field(default_factory=anyio.Event)
+    left: anyio.Event = field(default_factory=anyio.Event)
+    """Set when the last user leaves, whether or not another will come."""
     users: int = 0
 
 
@@ -50,6 +52,8 @@ class Evaluators:
             yield one.pool
         finally:
             one.users -= 1
+            if not one.users:
+                one.left.set()
             if not one.users and not self._expected(demand):
                 del self._open[demand]
                 one.unused.set()
@@ -57,4 +61,10 @@ class Evaluators:
     async def _keep(self, demand: EvaluatorDemand, one: _Open) -> None:
         async with open_evaluator(demand, self._cache_dir) as one.pool:
             one.ready.set()
-            await one.unused.wait()
+            try:
+                await one.unused.wait()
+            finally:  # an interruption reaches users as well, who end an exchange with an oracle first: it must be there for that
+                if one.users:
+                    one.left = anyio.Event()
+                    with anyio.CancelScope(shield=True):
+                        await one.left.wait()

@@ -193,3 +193,26 @@ def test_a_broken_small_is_told_when_the_problem_is_prepared_and_not_when_it_is_
     oracle, told_of = Oracle(), replace(about(source), name="mine")
     assert ask(oracle, Fit(told_of, None, 0), Fits)[0] == Fits(source, {})
     assert ask(oracle, Prepare(told_of), Broken)[0] == Broken(f"mine: {told}")
+
+
+@pytest.mark.parametrize("raised", ["SystemExit(0)", "KeyboardInterrupt(0)"])
+def test_what_would_end_the_process_is_told_with_its_line(raised: str) -> None:
+    source = ATTRIBUTE.replace("return x * self.scale", f"raise {raised}")
+    question = Fit(About("p", source, "h200", "tf32"), None, 0)
+    answer = codec.unpack(wire.parse(Oracle().handle(codec.to_header(question), b"")[wire.PREFIX.size :]), Broken)
+    assert answer.why == f"p: it raised {raised.partition('(')[0]} on line 11: 0"
+
+
+@pytest.mark.parametrize(
+    ("forward", "told"),
+    [
+        ("raise RuntimeError('boom')", "p: forward raises RuntimeError on line 11: boom (on tensors without data)"),
+        ("return torch.nonzero(x)", "its result depends on values (on tensors without data); a reference may not need values"),
+        ("def forward(self)", "were given (on tensors without data); forward is given what get_inputs returns"),
+    ],
+)
+def test_a_broken_forward_is_told_with_its_line_and_what_to_change(forward: str, told: str) -> None:
+    at = "def forward(self, x)" if forward.startswith("def") else "return x * self.scale"
+    question = Fit(About("p", ATTRIBUTE.replace(at, forward), "h200", "tf32"), None, 0)
+    answer = codec.unpack(wire.parse(Oracle().handle(codec.to_header(question), b"")[wire.PREFIX.size :]), Broken)
+    assert told in answer.why

@@ -51,4 +51,4 @@ def test_a_large_reference_is_looked_at_in_a_smaller_size() -> None:
 
 
 def test_a_reference_that_fails_is_told_in_one_line() -> None:
-    assert found("x.view(7, -1)").broken.startswith("p: tracing forward raised RuntimeError: shape '[7, -1]'")
+    assert found("x.view(7, -1)").broken.startswith("p: tracing forward raised RuntimeError on line 6: shape '[7, -1]'")

@@ -9,7 +9,7 @@ import anyio
 import psutil
 import pytest
 
-from rlkernel.evaluator.processes.fork_server import ForkServer, ZygoteDied
+from rlkernel.evaluator.processes.fork_server import Child, ChildDied, ForkServer, ZygoteDied
 
 
 def _running(process: psutil.Process) -> bool:
@@ -59,3 +59,17 @@ async def test_an_untrusted_child_dies_with_the_fork_server_though_nobody_kills_
         os.kill(server.pid, signal.SIGKILL)
         while _running(process):  # holds the event loop, so that the listener cannot end it
             os.sched_yield()
+
+
+@pytest.mark.anyio
+async def test_who_waits_for_an_answer_is_told_when_the_child_is_closed() -> None:
+    async def ask(child: Child) -> None:
+        with pytest.raises(ChildDied):
+            await child.ask(b"")  # which the child never answers
+
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks, ForkServer() as server:
+            async with server.child("oracle") as child:
+                await child.started.wait()
+                tasks.start_soon(ask, child)
+                await anyio.wait_all_tasks_blocked()

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
-from rlkernel.errors import BrokenReference, first_line
+from rlkernel.errors import BrokenReference
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.costs.needs import Need, TooLarge, need
 from rlkernel.evaluator.judging.references.ending import FEWEST_AT_OTHER_SIZES, Usual
@@ -27,7 +27,8 @@ from rlkernel.evaluator.judging.sizes.resizing import (
     sizes_of,
     twos,
 )
-from rlkernel.reference import load_reference
+from rlkernel.evaluator.trace.recorder import Untraceable
+from rlkernel.reference import describe, load_reference
 from rlkernel.types import Problem
 
 LIMITS = tuple(1 << power for power in range(20, -1, -1))
@@ -120,7 +121,7 @@ class Search:
             self.reason = f"{name}: no size fits; of the least that was tried, {error}"
             return None
         except Exception as error:  # the file's own code, which may refuse a size
-            self._say(f"{name}: forward raises {type(error).__name__} on tensors without data: {first_line(error)[:160]}", sizes)
+            self._say(f"{name}: {_told(error, name)}", sizes)
             return None
         if self._broadcasts(sizes):
             self._say(f"{name}: no size fits; at the smallest ones an axis of 1 stands in for a longer one", sizes)
@@ -167,7 +168,7 @@ class Search:
                 reference = load_reference(resize(self.problem.source, sizes, name=name), small=False, name=name)
                 call(reference.model(0), reference.inputs(0), 0)
         except Exception as error:  # the file's own code, which may refuse a size
-            self.reason = f"{name}: forward raises {type(error).__name__} at smaller sizes: {first_line(error)[:160]}"
+            self.reason = f"{name}: forward raises {describe(error, name)} (at smaller sizes)"
             return False
         return True
 
@@ -251,3 +252,15 @@ def burden_of(found: Need) -> float:
     """How far a need is above what is comfortable, as one number."""
     elements = (found.inputs + found.made) / INTERPRETED_ELEMENTS
     return elements + found.flops / INTERPRETED_FLOPS + found.weights / INTERPRETED_WEIGHTS
+
+
+def _told(error: Exception, name: str) -> str:
+    """What a forward on tensors without data has raised, and what to change where that is known."""
+    told = f"forward raises {describe(error, name)} (on tensors without data)"
+    if isinstance(error, Untraceable):
+        return (
+            f"{told}; a reference may not need values before it runs: shapes of results must follow from the shapes of its inputs"
+        )
+    if isinstance(error, TypeError) and "forward()" in told:
+        return f"{told}; forward is given what get_inputs returns"
+    return told

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 
@@ -16,7 +16,7 @@ class OutOfTime(BaseException):
 @contextmanager
 def at_most(seconds: float) -> Iterator[None]:
     """Raise OutOfTime inside once this process has computed for so long. Only a main thread can be stopped so: in another
-    one, and inside of a single call into C, nothing happens."""
+    one, and inside of a single call into C, nothing happens. Nor in a locked process, which has a bound of its own."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -25,9 +25,14 @@ def at_most(seconds: float) -> Iterator[None]:
         raise OutOfTime
 
     before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
+    _set(seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
+        _set(0.0)
         signal.signal(signal.SIGPROF, before)
+
+
+def _set(seconds: float) -> None:
+    with suppress(OSError):  # a locked process may set no timer
+        signal.setitimer(signal.ITIMER_PROF, seconds)

@@ -143,7 +143,7 @@ def _percent(share: float | None) -> str:
 
 async def _pair(
     problem: Problem, candidate: Path, code: str, device: str, config: EvaluatorConfig, native: bool
-) -> tuple[Evaluation, NativeFound | None, str]:
+) -> tuple[Evaluation, NativeFound | None, str, list[str]]:
     console = Console(stderr=True)
     with UnderWay(f"evaluating {candidate.stem} against {problem.name}", console, config.limits) as under_way:
         async with open_any_pool(device=device, jobs=1, config=config) as pool, anyio.create_task_group() as tasks:
@@ -154,10 +154,11 @@ async def _pair(
             result = await pool.evaluate(problem, code)
             show_words(words, console)
             found = await audited(pool, problem, code, result) if native else None
-            warn(pool.notices, console)
+            remarks = await pool.remarks(problem) if isinstance(pool, Pool) and result.correct else []
+            warn((*pool.notices, *remarks), console)
             tasks.cancel_scope.cancel()
     place = next((where for what, where in places.items() if result.detail.startswith(what)), "")
-    return result, found, place
+    return result, found, place, remarks
 
 
 def show_words(words: Words, console: Console) -> None:
@@ -189,9 +190,9 @@ def evaluate_pair(
     """Judge one candidate, print the result and return it. known: problems by name, of which `reference` is one. Raises
     UsageError or BrokenReference."""
     problem, code = problem_of(str(reference), Path(), known, "reference"), read_file(candidate, "candidate")
-    result, found, place = anyio.run(_pair, problem, candidate, code, device, config, native)
+    result, found, place, remarks = anyio.run(_pair, problem, candidate, code, device, config, native)
     if as_json:
-        print(json.dumps(result_json(candidate.stem, result, found)))
+        print(json.dumps({**result_json(candidate.stem, result, found), **({"remarks": remarks} if remarks else {})}))
         return result
     show(result, Console(), config.profile, place)
     if found is not None:

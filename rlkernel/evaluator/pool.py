@@ -33,6 +33,7 @@ import torch
 from rlkernel.config import to_json
 from rlkernel.errors import EvaluatorFailed
 from rlkernel.evaluator import cache as caches
+from rlkernel.evaluator import remarks
 from rlkernel.evaluator.caching import CachingEvaluator
 from rlkernel.evaluator.cards import card_profile, gpus
 from rlkernel.evaluator.cards.baselines import DRIFT, BaselineStore
@@ -150,6 +151,12 @@ class Pool(CachingEvaluator, CardEvaluator):
         of its own, and its time is modelled."""
         async with self._lanes:
             return await self._stages.survey(problem)
+
+    async def remarks(self, problem: Problem) -> list[str]:
+        """What a person is told of a problem that was judged (`evaluator.remarks`), one line each. No verdict rests on it."""
+        known = self._stages.known(problem)
+        large = [] if known is None or self.runners else remarks.too_large(problem.name, known.variants[1], self.profile)
+        return large or remarks.degenerate(problem.name, await self.survey(problem))
 
     async def judge(self, problem: Problem, code: str) -> Evaluation:
         """Judge a candidate now, as soon as a lane is free. Raises BrokenReference or EvaluatorFailed."""

@@ -144,7 +144,8 @@ class Stages:
         Raises EvaluatorFailed or BrokenReference.
         """
         name = getattr(getattr(question, "about", None), "name", "")
-        who, seconds = f"the process that runs the reference {name}".rstrip(), patience * self.config.limits.oracle_seconds
+        named, seconds = f" {name}" if name else "", patience * self.config.limits.oracle_seconds
+        who = f"the process that runs the reference{named}"
         packed = await anyio.to_thread.run_sync(codec.head, question, len(body))
         with anyio.CancelScope(shield=True):  # half an exchange would leave its answer to the next candidate
             try:
@@ -155,7 +156,7 @@ class Stages:
                 again = "; if it does so again, the file itself ends it" if name else ""
                 raise EvaluatorFailed(f"{who} {death.describe()}{again}") from death
             except TimeoutError:
-                raise EvaluatorFailed(f"{who} took more than {seconds} s") from None
+                raise EvaluatorFailed(f"the process that runs the reference{named} took more than {seconds} s") from None
             except wire.BadMessage as error:
                 raise EvaluatorFailed(f"{who} sent {error}") from error
         if isinstance(answer, Failed):
@@ -196,6 +197,10 @@ class Stages:
         """The problem at the sizes that `fitted` has chosen first; as it is where none were chosen yet."""
         found = self._fits.get((problem.source, 0))
         return problem if found is None else replace(problem, source=found.source)
+
+    def known(self, problem: Problem) -> Brief | None:
+        """What is known of a problem whose times are modelled; None before it was judged."""
+        return self._briefs.get((self.as_fitted(problem).source, True))
 
     async def brief(self, oracle: Child, problem: Problem, *, modelled: bool = True) -> Brief:
         """What an evaluation must know of the problem, whose times are modelled or measured; asked once per problem. Raises as

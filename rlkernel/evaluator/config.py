@@ -43,7 +43,7 @@ class Limits:
     """The size above which a candidate's code is `invalid`."""
 
 
-PATIENT = Limits(trace_seconds=90, run_seconds=120, gpu_seconds=60.0)
+PATIENT = Limits(trace_seconds=120, run_seconds=120, forward_seconds=10.0, gpu_seconds=120.0)
 """Limits where nobody trains on the verdicts: large networks take seconds to trace, and slow kernels minutes to interpret."""
 
 

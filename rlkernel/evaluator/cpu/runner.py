@@ -21,22 +21,20 @@ from rlkernel.evaluator.cpu.interpreter import Idle, Interpreter, KernelFailed
 from rlkernel.evaluator.cpu.language import the_machine
 from rlkernel.evaluator.cpu.limits import Limits
 from rlkernel.evaluator.cpu.memory import OutOfBounds
-from rlkernel.evaluator.cpu.neighbours import GoneBy
+from rlkernel.evaluator.cpu.module import Module, Round, configs_alike, step_number
 from rlkernel.evaluator.cpu.pace import Pace, TooMuchWork
+from rlkernel.evaluator.cpu.priced import FAILURES, priced_at_full
 from rlkernel.evaluator.cpu.pricing import Pricing
-from rlkernel.evaluator.cpu.reached import OF_SAMPLED, READ, Shares
 from rlkernel.evaluator.cpu.tried import Tried
 from rlkernel.evaluator.devices import profile_of
 from rlkernel.evaluator.judging.costs.operator_costs import NoCost
 from rlkernel.evaluator.judging.references.flags import set_precision
-from rlkernel.evaluator.judging.references.reference_calls import as_reference, hand_over
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import (
     Priced,
     PriceRequest,
     Prices,
     Ran,
-    RoundInputs,
     RoundOutputs,
     RunRequest,
     TooLarge,
@@ -44,62 +42,14 @@ from rlkernel.evaluator.messages.children import (
 from rlkernel.evaluator.messages.endings import Failed
 from rlkernel.evaluator.program.first_call import Touched
 from rlkernel.evaluator.program.kernel_text import KernelRejected
-from rlkernel.evaluator.program.replay import Replay, StepFailed, noted_strides
-from rlkernel.evaluator.program.schema import Config, Launch, MalformedProgram, Program
+from rlkernel.evaluator.program.replay import StepFailed
+from rlkernel.evaluator.program.schema import MalformedProgram, Program
 from rlkernel.evaluator.program.tensors import flatten, lent, overlapping
 from rlkernel.types import Precision, Status
 
 PATIENCE = 10.0
 LEAST_PATIENCE = 3_000.0
 """The work, see `pace`, that a call without one kernel may take: so many times that of the whole call, and so much besides."""
-
-
-class _Round:
-    """One round's tensors, from the message."""
-
-    def __init__(self, given: RoundInputs, body: bytes) -> None:
-        self.init_seed, self.forward_seed = given.init_seed, given.forward_seed
-        self.other, self.again, self.watched = given.other, given.again, given.watched
-        self.init_inputs = [wire.tensor(span, body) for span in given.init_inputs]
-        self.state = {name: wire.tensor(span, body) for name, span in given.state.items()}
-        self.inputs = [wire.tensor(span, body) for span in given.inputs]
-        self.first_inputs = [wire.tensor(span, body) for span in given.first_inputs]
-
-
-def _without_data(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
-    return [torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="meta") for t in tensors]
-
-
-class _Module:
-    """A Program that was constructed with a round's weights, and can be called several times."""
-
-    def __init__(
-        self, program: Program, interpreter: Interpreter, configs: dict[int, int], first: _Round, tried: Tried | None = None
-    ) -> None:
-        """tried: makes the launches, where they may be those of the first call."""
-
-        def launch(step: Launch, config: Config, args: dict[str, Any]) -> None:
-            run = partial(interpreter.launch, step, config, args, dry=False)
-            if tried is None:
-                run()
-            else:
-                tried.launch(step, args, run)
-
-        self._replay = Replay(program, torch.device("cpu"), launch, configs=configs, poison_seed=first.forward_seed)
-        self._replay.strides = noted_strides(program, _without_data(first.init_inputs), _without_data(first.inputs))
-        state = self._replay.init([t.clone() for t in first.init_inputs], first.init_seed, first.state)
-        self._names = hand_over(state, self._replay.given)
-        self._replay.prepare(first.first_inputs, first.init_seed)
-
-    def watched(self, one: _Round) -> dict[str, torch.Tensor]:
-        """The parameters and buffers that the reference changes, by its names, as the last call has left them."""
-        state = as_reference(self._replay.state(), self._names)
-        return {name: state[name] for name in one.watched if name in state}
-
-    def call(self, one: _Round, skip: frozenset[int] = frozenset()) -> tuple[Any, list[torch.Tensor]]:
-        """(output, inputs after the call)."""
-        inputs = [t.clone(memory_format=torch.preserve_format) for t in one.inputs]
-        return self._replay.forward(inputs, one.forward_seed, skip=skip), inputs
 
 
 def _bytes(value: Any) -> list[bytes]:
@@ -109,32 +59,8 @@ def _bytes(value: Any) -> list[bytes]:
     return [t.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes() if t.numel() else b"" for t in found]
 
 
-def _configs_alike(compiled: dict[int, int], full: Program, other: Program) -> dict[int, int]:
-    """The configurations of another Program's launches: that of a kernel's n-th launch is the one that was compiled for its n-th
-    launch at full shape, whatever other steps stand between them; beyond these, that of its last one.
-
-    Raises MalformedProgram where a kernel has more or fewer configurations than at full shape.
-    """
-    kinds: dict[str, set[int]] = {}
-    compiled_for: dict[str, list[int]] = {}
-    for number, launch in full.numbered_launches:
-        source = full.functions[launch.function].source
-        kinds.setdefault(source, set()).add(len(launch.configs))
-        compiled_for.setdefault(source, []).append(compiled.get(number, 0))
-    found = {}
-    met: dict[str, int] = {}
-    for number, launch in other.numbered_launches:
-        source = other.functions[launch.function].source
-        if len(launch.configs) not in kinds.get(source, {len(launch.configs)}):
-            raise MalformedProgram("a kernel has other configurations at full shape than at the small one")
-        place = met[source] = met.get(source, -1) + 1
-        choices = compiled_for.get(source, [0])
-        found[number] = min(choices[min(place, len(choices) - 1)], len(launch.configs) - 1)
-    return found
-
-
 def _live(
-    small: Program, interpreter: Interpreter, configs: dict[int, int], one: _Round, left: Any, work: float
+    small: Program, interpreter: Interpreter, configs: dict[int, int], one: Round, left: Any, work: float
 ) -> dict[int, bool]:  # fmt: skip
     """Function -> whether skipping its launches changes what a call has `left`: its output, its arguments, and the state that the
     reference changes, too. `work`: of that call."""
@@ -143,7 +69,7 @@ def _live(
     for function in sorted({launch.function for launch in small.launches}):
         interpreter.machine.pace = Pace(PATIENCE * work + LEAST_PATIENCE)
         try:
-            module = _Module(small, interpreter, configs, one)
+            module = Module(small, interpreter, configs, one)
             skipped = module.call(one, frozenset({function}))
             found[function] = _bytes([*skipped, module.watched(one)]) != honest
         except (
@@ -158,18 +84,8 @@ def _live(
     return found
 
 
-def step_number(name: str) -> int:
-    """ "3" -> 3, "init:0" -> -1. Raises MalformedProgram."""
-    number = name.removeprefix("init:")
-    if not (number.isascii() and number.isdecimal() and len(number) < 6):
-        raise MalformedProgram(f"a configuration for step {name[:20]!r}")
-    return int(number) if number == name else -1 - int(number)
-
-
 ROUNDS = 5
 """How many rounds there may be of which not all come in the first message."""
-FAILURES = (OutOfBounds, KernelFailed, StepFailed, KernelRejected, NoCost)
-"""What a candidate's kernels and operators may do instead of ending."""
 
 
 def _failed(error: Exception) -> Failed:
@@ -190,38 +106,6 @@ def _share(request: RunRequest) -> float:
 def _forwards(request: RunRequest) -> int:
     """How many forwards there are in all rounds."""
     return max(len(request.rounds), ROUNDS) + len({launch.function for launch in request.program.launches})
-
-
-def _priced(request: RunRequest, compiled: dict[int, int], body: bytes) -> Priced:
-    """What the candidate costs at full size. Raises OutOfBounds, KernelFailed, KernelRejected, NoCost."""
-    pricing = Pricing(request.full, profile_of(request.profile), request.precision, request.known)
-    rooms = {step_number(step): room for step, room in request.rooms.items()}
-    rows, unwritten = pricing.rows(request.full_specs, compiled, request.written, rooms)
-    machine, _ = the_machine()
-    extents = machine.extents
-    repeated, left_out = extents.repeated(request.full), extents.left_out(request.full)
-    told = extents.told
-    unread = pricing.shares.unread(request.reads, lambda: _small_shares(request, compiled, body), OF_SAMPLED if told else READ)
-    efforts = machine.efforts.of(request.full)
-    return Priced(tuple(rows), unwritten, pricing.idle, repeated, unread, left_out, told, efforts)
-
-
-def _small_shares(request: RunRequest, compiled: dict[int, int], body: bytes) -> Shares:
-    """What the candidate touches where results are compared; nothing where it cannot be followed there."""
-    machine, _ = the_machine()
-    kept = machine.gone_by, machine.hints_on_memory, machine.limits, machine.efforts
-    machine.gone_by, machine.hints_on_memory, machine.limits, machine.efforts = GoneBy(), set(), Limits(), Efforts()
-    one = _Round(request.rounds[0], body)
-    pricing = Pricing(request.program, profile_of(request.profile), request.precision)
-    alike = [type(step) for step in request.program.forward] == [type(step) for step in request.full.forward]
-    try:
-        configs = _configs_alike(compiled, request.full, request.program)
-        pricing.follow(_without_data(one.init_inputs), _without_data(one.inputs), configs)
-    except FAILURES:
-        return Shares((0.0,) * len(one.inputs))
-    finally:
-        machine.gone_by, machine.hints_on_memory, machine.limits, machine.efforts = kept
-    return pricing.shares if alike else replace(pricing.shares, made={})
 
 
 def _touched(request: RunRequest) -> dict[str, Touched]:
@@ -247,28 +131,28 @@ def _run(request: RunRequest, body: bytes) -> bytes:
     machine.limits, machine.efforts = Limits(), Efforts()
     set_precision(request.precision)
     try:
-        priced = request.priced or _priced(request, compiled, body)
+        priced = request.priced or priced_at_full(request, compiled, body)
     except FAILURES as error:
         return codec.pack(replace(_failed(error), at_full=True))
     machine.extents, machine.efforts = Extents(), Efforts()
-    configs = _configs_alike(compiled, full, small)
+    configs = configs_alike(compiled, full, small)
     interpreter = Interpreter(small)
     reply = wire.Body()
     rounds: list[RoundOutputs] = []
     live: dict[int, bool] = {}
-    module: _Module | None = None
+    module: Module | None = None
     work, limited, effort, tunes = 0, False, 1.0, False
     tried = Tried(small, _touched(request))
     for index, entry in enumerate(request.rounds, request.before):
-        one = _Round(entry, body)
+        one = Round(entry, body)
         interpreter.machine.begin_round(index)
         pace = Pace(_share(request) if request.most_work is not None else math.inf)
         interpreter.machine.pace = pace if index == 0 else None
         if module is None or not one.again:
             if one.other and other is not small:
-                module = _Module(other, Interpreter(other), _configs_alike(compiled, full, other), one)
+                module = Module(other, Interpreter(other), configs_alike(compiled, full, other), one)
             else:
-                module = _Module(small, interpreter, configs, one, tried)
+                module = Module(small, interpreter, configs, one, tried)
         output, inputs = module.call(one)
         interpreter.machine.pace = None
         tensors: list[torch.Tensor] = []
@@ -286,7 +170,7 @@ def _run(request: RunRequest, body: bytes) -> bytes:
         if index == 0:
             effort = machine.efforts.share(priced.efforts, full)
             work = int(pace.work) * _forwards(request)
-            made, most = partial(_Module, small, interpreter, configs, one), PATIENCE * pace.work + LEAST_PATIENCE
+            made, most = partial(Module, small, interpreter, configs, one), PATIENCE * pace.work + LEAST_PATIENCE
             tunes = tried.shows(machine, partial(made, tried), one, (output, inputs), most)
             if request.priced is None and not request.hides:
                 limited = shows(machine, made, one, (output, inputs), most)

@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
+INTERVAL = 1.0
+"""After how many more seconds the same is raised again, in code that has caught it."""
+
 
 class OutOfTime(BaseException):
     """The bound is reached. It is no Exception, so that code which is prepared for any of these does not go on."""
@@ -35,4 +38,4 @@ def at_most(seconds: float) -> Iterator[None]:
 
 def _set(seconds: float) -> None:
     with suppress(OSError):  # a locked process may set no timer
-        signal.setitimer(signal.ITIMER_PROF, seconds)
+        signal.setitimer(signal.ITIMER_PROF, seconds, INTERVAL)

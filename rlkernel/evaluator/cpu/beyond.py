@@ -28,6 +28,8 @@ class Module(Protocol[Round]):
 
     def call(self, one: Round) -> Any: ...
 
+    def watched(self, one: Round) -> Any: ...
+
 
 def shows(machine: Machine, made: Callable[[], Module[Round]], one: Round, left: Any, most_work: float) -> bool:
     """Whether the first call of a module, which has `left` this in a round, leaves something else where the fixed numbers that

@@ -201,27 +201,48 @@ def _instead(value: Any, number: float) -> Any:
 def alone(tree: ast.FunctionDef) -> AbstractSet[Named]:
     """The numbers and variables that a kernel's text holds others against in one way and uses for nothing else. What parts
     numbers is a number of the text: a variable may be a size that is the same at both, as the heads of `place // heads`. What
-    takes a place apart in two, as `>> 5` and `& 31` or `// 32` and `% 32`, is none."""
+    takes a place apart and puts it together, as `>> 5` beside `& 31` or `// 32` beside `* 32`, is none; nor is the mask of a
+    swizzle, as in `p ^ ((p >> 7) & 31)`."""
     every = Counter(_name(node) for node in ast.walk(tree))
     ways: Counter[Named] = Counter(
         (_way(node), name) for node in ast.walk(tree) for side in _sides_of(node)
         if (name := _name(side)) and (_way(node) == ORDER or isinstance(side, ast.Constant))
     )  # fmt: skip
-    found = {(way, name) for (way, name), count in ways.items() if count == every[name]}
-    masks = {("rshift", name): ("and_", repr(_ones(name))) for way, name in found if way == "rshift" and name}
-    return found - {one for pair in masks.items() if pair[1] in found for one in pair}
+    powers = Counter(power for node in ast.walk(tree) if (power := _power(node)))
+    swizzled = {id(node) for one in ast.walk(tree) if _way(one) == "xor" for node in ast.walk(one)}
+    paired = {
+        (_way(node), _name(node.right)) for node in ast.walk(tree)
+        if isinstance(node, ast.BinOp) and (powers[_power(node) or 0] > 1 or id(node) in swizzled)
+    }  # fmt: skip
+    return {(way, name) for (way, name), count in ways.items() if count == every[name] and (way, name) not in paired}
 
 
-def _ones(name: str) -> int:
-    """The mask of what a shift by this number of a text drops."""
-    return (1 << int(name)) - 1 if name.isdecimal() and int(name) < 63 else 0
+_PARTING = (ast.FloorDiv, ast.Mod, ast.Mult)
+"""What takes a place apart by a number, and puts it together again."""
+
+
+def _power(node: ast.AST) -> int | None:
+    """The power of two by which a node takes places apart or puts them together: 5 for `>> 5`, `<< 5`, `& 31`, `// 32`, `% 32`
+    and `* 32`; None where there is none."""
+    if not (isinstance(node, ast.BinOp) and isinstance(node.right, ast.Constant) and type(node.right.value) is int):
+        return None
+    number = node.right.value
+    if isinstance(node.op, (ast.RShift, ast.LShift)):
+        return number
+    if isinstance(node.op, ast.BitAnd):
+        number += 1
+    elif not isinstance(node.op, _PARTING):
+        return None
+    return number.bit_length() - 1 if number > 1 and not number & (number - 1) else None
 
 
 def _way(node: ast.AST) -> str:
     """How a node holds its sides against each other."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitXor):
+        return "xor"
     if not isinstance(node, (ast.Compare, ast.BinOp)):
         return ORDER
-    name, kind = _KINDS[type(node.ops[0] if isinstance(node, ast.Compare) else node.op)]
+    name, kind = _KINDS.get(type(node.ops[0] if isinstance(node, ast.Compare) else node.op), (ORDER, ORDER))
     return ORDER if kind == ORDER else name
 
 

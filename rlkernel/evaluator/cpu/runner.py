@@ -112,7 +112,11 @@ def _touched(request: RunRequest) -> dict[str, Touched]:
     """Text of a kernel -> what its binary may store to and load from."""
     steps = {step_number(step): touched for step, touched in request.touched.items()}
     launches = {number: launch for number, launch in request.full.numbered_launches if number in steps}
-    return {request.full.functions[launch.function].source: steps[number] for number, launch in launches.items()}
+    found: dict[str, Touched] = {}
+    for number, launch in launches.items():
+        text = request.full.functions[launch.function].source
+        found[text] = steps[number].also(found.get(text, Touched()))
+    return found
 
 
 def _refuse_idle(full: Program, priced: Priced, live: Container[str]) -> None:
@@ -171,7 +175,7 @@ def _run(request: RunRequest, body: bytes) -> bytes:
             effort = machine.efforts.share(priced.efforts, full)
             work = int(pace.work) * _forwards(request)
             made, most = partial(Module, small, interpreter, configs, one), PATIENCE * pace.work + LEAST_PATIENCE
-            tunes = tried.shows(machine, partial(made, tried), one, (output, inputs), most)
+            tunes = tried.shows(machine, partial(made, tried), one, (output, inputs, module.watched(one)), most)
             if request.priced is None and not request.hides:
                 limited = shows(machine, made, one, (output, inputs), most)
             live = _live(small, interpreter, configs, one, [output, inputs, module.watched(one)], pace.work)

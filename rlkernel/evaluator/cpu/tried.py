@@ -40,7 +40,8 @@ class Tried:
             return False
         self._first_call, machine.pace = True, Pace(most_work)
         try:
-            return differ(left, made().call(one))
+            module = made()
+            return differ(left, (*module.call(one), module.watched(one)))
         except (KernelFailed, OutOfBounds, StepFailed):  # what a kernel has changed before leads it astray
             return True
         except TooMuchWork:

@@ -156,17 +156,17 @@ class Session:
         return found
 
     def call(
-        self, subject: Subject, seeds: Seeds, kind: Kind, skip: frozenset[int] = frozenset(), *, tunes: bool = False
+        self, subject: Subject, seeds: Seeds, kind: Kind, skip: frozenset[int] = frozenset(), *, tuning: bool = False
     ) -> Outcome:
-        """One call of a candidate that was constructed anew, without the functions in `skip`. `tunes`: as its first one, in which
-        autotuners run."""
+        """One call of a candidate that was constructed anew, without the functions in `skip`. `tuning`: as its first one, in
+        which autotuners run."""
         model = self.problem.model_for(kind, seeds.init)
         if kind.other:
             model.train(not model.training)
         first = tensors_of(self.problem.first_inputs(subject.calls_before, seeds.first))
         with judging(self.precision) if self.known.blurred else nullcontext():
             subject.construct(self.problem.init_tensors(seeds.init), seeds.init, model, first)
-            return subject.forward(tensors_of(self.problem.inputs(seeds.inputs, kind)), seeds.forward, skip=skip, first=tunes)
+            return subject.forward(tensors_of(self.problem.inputs(seeds.inputs, kind)), seeds.forward, skip=skip, tuning=tuning)
 
     def rounds(self) -> tuple[Match, dict[int, bool], bool]:
         """(match, which functions' launches change the output, whether the miss is in the other mode alone). Raises Strayed.
@@ -225,13 +225,21 @@ class Session:
         return match, self._live(first) if match.matches else {}
 
     def _shows_tuning(self, first: Round) -> bool:
-        """Whether a round has another output where its autotuners have run before it on the same tensors. Raises Strayed."""
+        """Whether a round has another output, or leaves another state, where its autotuners have run before it on the same
+        tensors. Raises Hung."""
         checks = Checks(self.fused)
-        outcome = self.call(self.subject, first.seeds, first.kind, tunes=True)
-        checks.zones(*outcome.guards)
-        change = self._difference(checks, first, outcome)
-        self._finish(checks)
-        return change() > 2.0 * self._allowed(first.kind)
+        try:
+            outcome = self.call(self.subject, first.seeds, first.kind, tuning=True)
+            settle(self.seconds)  # here, because making memory may wait for a kernel that never ends
+            checks.zones(*outcome.guards)
+            change = self._difference(checks, first, outcome)
+            state = self.subject.state
+            of_state = checks.difference([one.found for one in first.state.values()], [state[name] for name in first.state])
+            self._finish(checks)
+        except (Strayed, StepFailed):  # what a kernel has changed before leads it astray
+            return True
+        allowed = max((one.allowed.norm for one in first.state.values()), default=0.0)
+        return change() > 2.0 * self._allowed(first.kind) or of_state() > 2.0 * allowed
 
     def _allowed(self, kind: Kind) -> float:
         """The norm by which an output that tells something may be off."""

@@ -116,7 +116,7 @@ class Subject:
         self._kernels: dict[int, driver.Kernel] = {}
         """The loaded kernels, by the identity of the Program's Config."""
         self._touched: dict[int, Touched] = {}
-        """What they store to and load from, likewise."""
+        """What the binaries of a launch store to and load from, by the identity of its step."""
         self.tunes = False
         """Whether tuning may show in what the first call of forward returns."""
         self._first_call = False
@@ -127,7 +127,8 @@ class Subject:
                     table = kernels.get(f"{prefix}{index}", {})
                     for choice, facts in table.items():
                         self._kernels[id(step.configs[choice])] = loaded[facts.key]
-                        self._touched[id(step.configs[choice])] = Touched(facts.stores, facts.loads)
+                        touched = Touched(facts.stores, facts.loads)
+                        self._touched[id(step)] = touched.also(self._touched.get(id(step), Touched()))
                     if prefix and table:
                         self._init_choices[-1 - index] = min(table)
                     if not prefix:
@@ -173,7 +174,7 @@ class Subject:
 
     def _note_tuning(self, launch: Launch, config: Config, args: dict[str, Any]) -> None:
         """Stands in for a launch on tensors without data."""
-        self.tunes |= may_show(launch, self._touched.get(id(config), Touched((), ())), args)
+        self.tunes |= may_show(launch, self._touched.get(id(launch), Touched()), args)
 
     def _tune(self, index: int, launch: Launch, args: dict[str, Any], queue: int) -> None:
         """Choose this launch's configuration by time. What it writes is void, because the forward that tunes is thrown away.
@@ -283,17 +284,19 @@ class Subject:
         settle(self.seconds)
 
     def forward(
-        self, inputs: list[torch.Tensor], seed: int, *, skip: frozenset[int] = frozenset(), first: bool = False
+        self, inputs: list[torch.Tensor], seed: int, *, skip: frozenset[int] = frozenset(), tuning: bool = False
     ) -> Outcome:
-        """Enqueue one call with every tensor in guarded memory of its own, without the launches of functions in `skip`. `first`:
+        """Enqueue one call with every tensor in guarded memory of its own, without the launches of functions in `skip`. `tuning`:
         as the first call of forward, which tunes."""
-        guards, self._first_call = Guards(), first
+        guards, self._first_call = Guards(), tuning
         self.replay.place, self.replay.before_step = guards.place, self._queue.before
         mine = [guards.place(t) for t in inputs]
         fresh = {index: guards.empty(t.size(), t.stride(), t.dtype) for index, t in self.places[0].items()}
-        with torch.no_grad():
-            output = self.replay.forward(mine, seed, skip=skip, fresh=fresh)
-        self._first_call = False
+        try:
+            with torch.no_grad():
+                output = self.replay.forward(mine, seed, skip=skip, fresh=fresh)
+        finally:
+            self._first_call = False
         return Outcome(output, mine, (guards, self._state))
 
     @property

@@ -194,6 +194,7 @@ def _tuning(data: Any, args: Mapping[str, Value]) -> Tuning | None:
     require(isinstance(data, dict) and data.keys() == {"reset", "restored"}, "bad tuning")
     for names in data.values():
         require(isinstance(names, list) and all(isinstance(n, str) and n in args for n in names), "tuning of no argument")
+        require(len(set(names)) == len(names), "tuning that names an argument twice")
     return Tuning(tuple(data["reset"]), tuple(data["restored"]))
 
 

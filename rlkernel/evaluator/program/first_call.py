@@ -26,8 +26,12 @@ FIRST_CALL = (
 class Touched:
     """The parameters, pointers or descriptors, through which a compiled kernel may store and load; upper bounds."""
 
-    stores: tuple[str, ...]
-    loads: tuple[str, ...]
+    stores: tuple[str, ...] = ()
+    loads: tuple[str, ...] = ()
+
+    def also(self, other: Touched) -> Touched:
+        """What either of two kernels touches."""
+        return Touched(tuple(sorted({*self.stores, *other.stores})), tuple(sorted({*self.loads, *other.loads})))
 
 
 def may_show(launch: Launch, touched: Touched, args: Mapping[str, Any]) -> bool:

@@ -11,8 +11,9 @@ MOST_WORK = 300_000.0
 """The work of all rounds of a candidate, see `cpu.pace`, above which sizes are made smaller: about 10 s of a core."""
 OF_ALL_LOOKS = 6 * MOST_WORK
 """The work of all second looks at one candidate, after which there are no more: about 60 s of a core."""
-AT_FULL = 4 * MOST_WORK
-"""The work of all rounds of a look at the full shape, for a text that has its sizes as numbers: no other look is needed then."""
+AT_FULL = 1.5 * MOST_WORK
+"""The work of all rounds of a look at the full shape, for a text that has its sizes as numbers: no other look is needed then. It
+is below what a run may take in training, so that none ends by its time."""
 OF_ANY_LOOK = MOST_WORK / 30
 """What each look takes at least: its rounds are drawn, its forward is traced and its outputs are compared."""
 OF_ONE_FORWARD = MOST_WORK / 6

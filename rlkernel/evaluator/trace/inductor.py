@@ -126,7 +126,8 @@ def _run(record: Callable[..., None], grids: Any) -> Callable[..., None]:
         tuner = tuners.get(self)
         if tuner is None:
             names, configs = list(self.fn.arg_names), list(self.configs)
-            tuners[self] = tuner = Autotuner(self.fn, names, configs, key=[], reset_to_zero=None, restore_value=None)
+            reset, restored = (list(getattr(self, name, None) or ()) for name in ("reset_to_zero_arg_names", "mutated_arg_names"))
+            tuners[self] = tuner = Autotuner(self.fn, names, configs, key=[], reset_to_zero=reset, restore_value=restored)
         record(tuner, *args, **{"grid": grid, "warmup": False, **kwargs})
 
     return run

@@ -26,7 +26,8 @@ class Evaluate:
     A manifest's lines are {"id", "reference", "candidate"}, with paths relative to the manifest. Exits 0 when every case got a
     verdict, whatever it is; with --check, 1 when the candidate is not `correct`; and 2 for unusable arguments or a broken
     reference. A candidate that is traced for more than 120 s, compiled for more than 60 s, or run for more than 120 s (120 s on
-    a GPU) gets the verdict `timeout`. Seconds are those of a processor, whatever else the machine does; who only waits has as many.
+    a GPU) gets the verdict `timeout`. Seconds are those of a processor, whatever else the machine does; who only waits has as
+    many.
     """
 
     files: tuple[Path, ...] = ()

@@ -208,11 +208,14 @@ def alone(tree: ast.FunctionDef) -> AbstractSet[Named]:
         (_way(node), name) for node in ast.walk(tree) for side in _sides_of(node)
         if (name := _name(side)) and (_way(node) == ORDER or isinstance(side, ast.Constant))
     )  # fmt: skip
-    powers = Counter(power for node in ast.walk(tree) if (power := _power(node)))
+    operators: dict[int, set[type[ast.operator]]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.BinOp) and (power := _power(node)):
+            operators.setdefault(power, set()).add(type(node.op))
     swizzled = {id(node) for one in ast.walk(tree) if _way(one) == "xor" for node in ast.walk(one)}
     paired = {
         (_way(node), _name(node.right)) for node in ast.walk(tree)
-        if isinstance(node, ast.BinOp) and (powers[_power(node) or 0] > 1 or id(node) in swizzled)
+        if isinstance(node, ast.BinOp) and (len(operators.get(_power(node) or 0, ())) > 1 or id(node) in swizzled)
     }  # fmt: skip
     return {(way, name) for (way, name), count in ways.items() if count == every[name] and (way, name) not in paired}
 

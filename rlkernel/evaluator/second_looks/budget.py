@@ -11,15 +11,23 @@ MOST_WORK = 300_000.0
 """The work of all rounds of a candidate, see `cpu.pace`, above which sizes are made smaller: about 10 s of a core."""
 OF_ALL_LOOKS = 6 * MOST_WORK
 """The work of all second looks at one candidate, after which there are no more: about 60 s of a core."""
-AT_FULL = 1.5 * MOST_WORK
-"""The work of all rounds of a look at the full shape, for a text that has its sizes as numbers: no other look is needed then. It
-is below what a run may take in training, so that none ends by its time."""
+AT_FULL = 4 * MOST_WORK
+"""The most work of all rounds of a look at the full shape, for a text that has its sizes as numbers: no other look is needed
+then."""
+OF_A_SECOND = MOST_WORK / 15
+"""The work that a run's second bears, with room for slow cores."""
 OF_ANY_LOOK = MOST_WORK / 30
 """What each look takes at least: its rounds are drawn, its forward is traced and its outputs are compared."""
 OF_ONE_FORWARD = MOST_WORK / 6
 """The most that a look's first forward takes, in or after which kernels fail or are given up."""
 OF_A_TIMEOUT = 2 * MOST_WORK
 """Processor time, in work."""
+
+
+def at_full(run_seconds: int) -> float:
+    """The work of all rounds of a look at the full shape where a run may take so many seconds of processor time. It is what these
+    bear, so that no such look ends by its time: 13 s of a core in training, which allows 20."""
+    return min(AT_FULL, OF_A_SECOND * run_seconds)
 
 
 class Budget:

@@ -14,7 +14,8 @@ from rlkernel.evaluator.judging.undecided import Undecided
 from rlkernel.evaluator.messages.children import Extent
 from rlkernel.evaluator.messages.oracle import Longer
 from rlkernel.evaluator.processes.fork_server import Child
-from rlkernel.evaluator.second_looks.budget import AT_FULL, MOST_WORK, Budget
+from rlkernel.evaluator.second_looks.budget import MOST_WORK, Budget
+from rlkernel.evaluator.second_looks.budget import at_full as work_at_full
 from rlkernel.evaluator.stages import Clock, Ended, Stages
 from rlkernel.reference_text import prompt_source, small_constants
 from rlkernel.types import Problem, Status
@@ -88,7 +89,9 @@ class Looks:
         if not one.budget.allows():
             return None
         problem, judge = replace(one.problem, source=source), self._judge.judge
-        most = AT_FULL if isinstance(one.own, OwnSizes) and is_whole(problem) else MOST_WORK
+        most = MOST_WORK
+        if isinstance(one.own, OwnSizes) and is_whole(problem):
+            most = work_at_full(self.stages.config.limits.run_seconds)
         found: Judged | Ended | TooLong | BrokenReference
         try:
             found = await judge(one.oracle, problem, one.code, one.clock, most, at_full, one.own, doubted=doubted)

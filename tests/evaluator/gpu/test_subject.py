@@ -14,7 +14,7 @@ from torch import nn
 from rlkernel.evaluator.compile.binaries import Compiled
 from rlkernel.evaluator.program import replay
 from rlkernel.evaluator.program.lifetimes import last_uses
-from rlkernel.evaluator.program.schema import Config, Function, Launch, Op, Program, Scalar
+from rlkernel.evaluator.program.schema import Config, Function, Launch, Op, Program, Scalar, Tuning
 from rlkernel.evaluator.program.values import DeviceRef, TensorRef
 
 EMPTY = Op("aten.empty_like.default", (TensorRef(1),), {"device": DeviceRef()}, (2,))
@@ -253,3 +253,41 @@ def test_what_a_program_says_of_lifetimes_is_looked_at_once(room: Any, monkeypat
         assert subject.timed([X], 6, 0).tolist() == [2.0, 4.0, 6.0]
         assert subject.replay._last_uses == last_uses(PROGRAM)
     assert made == [PROGRAM]
+
+
+class Halve:
+    """A kernel that halves x where it lies."""
+
+    def launch(self, grid: tuple[int, int, int], args: dict[str, Any], stream: int) -> None:
+        args["x"].mul_(0.5)
+
+
+def halved(room: Any, tuning: Tuning | None, loads: tuple[tuple[str, ...], ...]) -> Any:
+    """A subject that doubles its input and halves that in place; of the binary of each configuration, what it loads through."""
+    double = Op("aten.mul.Tensor", (TensorRef(1), 2.0), {}, (2,))
+    launch = Launch(0, {"x": TensorRef(2)}, tuple(Config({}, {}, (n + 1, 1, 1)) for n in range(len(loads))), 9, tuning=tuning)
+    facts = {n: replace(compiled("cubin"), stores=("x",), loads=names) for n, names in enumerate(loads)}
+    subject = room.subject.Subject(program(double, launch, output=2), {"1": facts}, {"cubin": Halve()}, 1.0)
+    subject.lay_out([], [X])
+    subject.construct([], 5, Model())
+    return subject
+
+
+@pytest.mark.parametrize(
+    ("tuning", "loads", "tunes", "first"),
+    [
+        (Tuning(), (("x",),), True, 0.5),  # 2 / 2 / 2
+        (Tuning(), ((), ("x",)), True, 0.5),  # the other configuration loads it
+        (Tuning(), ((),), False, 0.5),
+        (Tuning(restored=("x",)), (("x",),), False, 1.0),
+        (Tuning(reset=("x",)), (("x",),), True, 0.0),
+        (None, (("x",),), False, 1.0),
+    ],
+)
+def test_a_first_call_tunes_before_it_launches(
+    room: Any, tuning: Tuning | None, loads: tuple[tuple[str, ...], ...], tunes: bool, first: float
+) -> None:
+    subject = halved(room, tuning, loads)
+    assert subject.tunes is tunes
+    found = [subject.forward([X], 6, tuning=tuning).output.tolist() for tuning in (False, True, False)]
+    assert found == [X.tolist(), (first * X).tolist(), X.tolist()]

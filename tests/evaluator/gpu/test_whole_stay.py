@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 
+from rlkernel.evaluator.compile.binaries import Compiled
 from rlkernel.evaluator.judging.errors.comparison import quick_sums
 from rlkernel.evaluator.messages.gpu import Judged, Known
 from rlkernel.evaluator.messages.judgement import InputFate, Stress, Tolerance
-from rlkernel.evaluator.program.schema import Config, Launch, Op, Program
+from rlkernel.evaluator.program.first_call import FIRST_CALL
+from rlkernel.evaluator.program.schema import Config, Launch, Op, Program, Tuning
 from rlkernel.evaluator.program.values import DeviceRef, TensorRef
 from rlkernel.types import TIMING_WIDTH, Closeness, Precision
 from tests.evaluator.gpu.test_stopwatch import Event
@@ -39,6 +42,7 @@ LIMIT = (Tolerance(1e-5, 1e-3),)
 KNOWN = Known(
     dict.fromkeys(("plain", "stress", "timed"), LIMIT), Stress.SCALED, None, False, (InputFate.KEPT,), (), False, False, True, ()
 )
+BINARY = compiled("cubin")
 Kernel = Callable[[dict[str, Any], int], None]
 """(the arguments of a launch, how many launches came before)"""
 
@@ -65,10 +69,13 @@ def stay(room: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Judg
     monkeypatch.setattr(room.queue, "mark", lambda: None)
     monkeypatch.setattr(room.queue, "wait", lambda *given: None)
 
-    def judged(kernel: Kernel, void: frozenset[int] = frozenset(), known: Known = KNOWN) -> tuple[Judged, Any]:
+    def judged(
+        kernel: Kernel, void: frozenset[int] = frozenset(), known: Known = KNOWN, program: Program = PROGRAM,
+        binary: Compiled = BINARY,
+    ) -> tuple[Judged, Any]:  # fmt: skip
         count = iter(range(1000))
         launched = SimpleNamespace(launch=lambda grid, args, stream: kernel(args, next(count)))
-        subject = room.subject.Subject(PROGRAM, {"1": {0: compiled("cubin")}}, {"cubin": launched}, 1.0)
+        subject = room.subject.Subject(program, {"1": {0: binary}}, {"cubin": launched}, 1.0)
         clock, fused = Clock(room, void), SimpleNamespace(sums=quick_sums)
         session = room.session.Session(
             room.problem.GpuProblem(SOURCE, "double"), known, clock, fused, subject, None, False, Precision.PYTORCH, 1.0,
@@ -138,3 +145,16 @@ def test_tensors_lie_elsewhere_in_each_trial(stay: Any, monkeypatch: pytest.Monk
     later = found.measured.speedup.trials - 1
     assert made == [128] * 22 * later
     assert drawn == [48, 8] + [12, 12, 48, 8] * later
+
+
+@pytest.mark.parametrize(("tuning", "right"), [(None, True), (Tuning(), False), (Tuning(restored=("x",)), True)])
+def test_a_kernel_that_tuning_runs_on_its_own_results_is_wrong_in_the_first_call(
+    stay: Any, tuning: Tuning | None, right: bool
+) -> None:
+    """It halves four times the input where that lies: 2 x, and x once it has run before."""
+    four = Op("aten.mul.Tensor", (TensorRef(1), 4.0), {}, (2,))
+    halve = Launch(0, {"x": TensorRef(2)}, (Config({}, {}, (1, 1, 1)),), 9, tuning=tuning)
+    in_place = Program((KERNEL,), (), (), {}, (1,), (four, halve), TensorRef(2))
+    binary = replace(BINARY, stores=("x",), loads=("x",))
+    found, _ = stay(lambda args, number: args["x"].mul_(0.5), program=in_place, binary=binary)
+    assert (found.matches, found.detail) == ((True, "") if right else (False, FIRST_CALL))

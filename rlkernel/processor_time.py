@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from types import FrameType
+from typing import Never
 
-INTERVAL = 1.0
-"""After how many more seconds the same is raised again, in code that has caught it."""
+AGAIN = 0.5
+"""After how many more seconds code is ended again that has caught the end."""
 
 
 class OutOfTime(BaseException):
@@ -17,17 +17,14 @@ class OutOfTime(BaseException):
 
 
 @contextmanager
-def at_most(seconds: float) -> Iterator[None]:
-    """Raise OutOfTime inside once this process has computed for so long. Only a main thread can be stopped so: in another
-    one, and inside of a single call into C, nothing happens. Nor in a locked process, which has a bound of its own."""
-    if threading.current_thread() is not threading.main_thread():
+def bounded(seconds: float, end: Callable[[], Never]) -> Iterator[None]:
+    """Call `end`, which raises, once this process has computed for so long inside, and again where that was caught. Only a main
+    thread can be stopped so: in another one, and inside of a single call into C, nothing happens. Inside of another bound that
+    one holds alone, and a locked process, which may set no timer, has an end of its own."""
+    if threading.current_thread() is not threading.main_thread() or signal.getitimer(signal.ITIMER_PROF)[0] > 0:
         yield
         return
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        raise OutOfTime
-
-    before = signal.signal(signal.SIGPROF, stop)
+    before = signal.signal(signal.SIGPROF, lambda number, frame: end())
     _set(seconds)
     try:
         yield
@@ -36,6 +33,17 @@ def at_most(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGPROF, before)
 
 
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """Raise OutOfTime inside once this process has computed for so long, see `bounded`."""
+
+    def stop() -> Never:
+        raise OutOfTime
+
+    with bounded(seconds, stop):
+        yield
+
+
 def _set(seconds: float) -> None:
-    with suppress(OSError):  # a locked process may set no timer
-        signal.setitimer(signal.ITIMER_PROF, seconds, INTERVAL)
+    with suppress(OSError):
+        signal.setitimer(signal.ITIMER_PROF, seconds, AGAIN)

@@ -7,12 +7,12 @@ other process changes, and by so much more than a usual call takes that no call 
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from typing import Any
+from contextlib import contextmanager
+from typing import Never
+
+from rlkernel import processor_time
 
 MOST_TIMES = 20.0
 """How many times the processor time of what is usual there may be, where that is short."""
@@ -22,8 +22,6 @@ FEWEST_SECONDS = 2.0
 """The seconds that a round may take, whatever is usual."""
 FEWEST_AT_OTHER_SIZES = 20.0
 """The seconds that a trace or a study at other sizes may take, whose usual time is not always known."""
-AGAIN = 0.5
-"""Seconds after which whoever goes on nevertheless, because the reference has caught it, is stopped once more."""
 
 
 class Endless(Exception):
@@ -49,23 +47,12 @@ class Usual:
 
     @contextmanager
     def bounded(self) -> Iterator[None]:
-        """What is inside raises Endless once it has taken far more than is usual. Signals reach the main thread alone; in any
-        other one nothing is bounded."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
+        """What is inside raises Endless once it has taken far more than is usual, see `processor_time.bounded`."""
         most = max(self._fewest, min(MOST_TIMES * self._seconds, 2 * self._seconds + MOST_MORE))
 
-        def end(_number: int, _frame: Any) -> None:
+        def end() -> Never:
             self._fewest /= 2
             raise Endless(f"it has not ended after {most:.0f} s of processor time")
 
-        before = signal.signal(signal.SIGPROF, end)
-        with suppress(OSError):  # a sandbox refuses timers, and has an end of its own
-            signal.setitimer(signal.ITIMER_PROF, most, AGAIN)
-        try:
+        with processor_time.bounded(most, end):
             yield
-        finally:
-            with suppress(OSError):
-                signal.setitimer(signal.ITIMER_PROF, 0.0)
-            signal.signal(signal.SIGPROF, before)

@@ -21,7 +21,7 @@ def bounded(seconds: float, end: Callable[[], Never]) -> Iterator[None]:
     """Call `end`, which raises, once this process has computed for so long inside, and again where that was caught. Only a main
     thread can be stopped so: in another one, and inside of a single call into C, nothing happens. Inside of another bound that
     one holds alone, and a locked process, which may set no timer, has an end of its own."""
-    if threading.current_thread() is not threading.main_thread() or signal.getitimer(signal.ITIMER_PROF)[0] > 0:
+    if threading.current_thread() is not threading.main_thread() or _is_set():
         yield
         return
     before = signal.signal(signal.SIGPROF, lambda number, frame: end())
@@ -42,6 +42,12 @@ def at_most(seconds: float) -> Iterator[None]:
 
     with bounded(seconds, stop):
         yield
+
+
+def _is_set() -> bool:
+    with suppress(OSError):
+        return signal.getitimer(signal.ITIMER_PROF)[0] > 0
+    return False
 
 
 def _set(seconds: float) -> None:

@@ -15,7 +15,7 @@ from rlkernel.evaluator.judging.verdict import MAX_DETAIL
 from rlkernel.evaluator.messages.children import CompileRequest, Extent, PriceRequest, RunRequest, TraceRequest
 from rlkernel.evaluator.messages.oracle import Lighter, Longer
 from rlkernel.evaluator.pool import Pool
-from rlkernel.evaluator.second_looks.budget import MOST_WORK, OF_ALL_LOOKS, Budget, at_full
+from rlkernel.evaluator.second_looks.budget import MOST_WORK, OF_ALL_LOOKS, Budget, work_at_full
 from rlkernel.evaluator.second_looks.deciding import SecondLooks
 from rlkernel.evaluator.second_looks.looking import out_of_time
 from rlkernel.evaluator.second_looks.texts import has_small_sizes, repeated_sizes, without_asserts
@@ -775,4 +775,4 @@ async def test_a_look_that_takes_too_long_is_made_where_all_else_is_smaller() ->
 @pytest.mark.parametrize(("run_seconds", "core_seconds"), [(20, 40 / 3), (120, 40.0)])
 def test_a_look_at_the_full_shape_takes_what_a_run_may_take(run_seconds: int, core_seconds: float) -> None:
     """MOST_WORK is 10 s of a core: 2/3 of the run's seconds, and at most 40 s."""
-    assert at_full(run_seconds) / MOST_WORK * 10 == pytest.approx(core_seconds)
+    assert work_at_full(run_seconds) / MOST_WORK * 10 == pytest.approx(core_seconds)

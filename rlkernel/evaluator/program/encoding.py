@@ -51,29 +51,25 @@ def step_to_json(step: Step) -> dict[str, Any]:
         return {"literal": step.out, "dtype": step.dtype, "shape": list(step.shape), "data": step.data}
     if isinstance(step, Scalar):
         return {"scalar": step.out, "operation": step.operation, "args": encode(step.args)}
-    together = {} if step.tuned_with is None else {"tuned_with": step.tuned_with}
-    tuning = step.tuning
-    tunes = {} if tuning is None else {"tuning": {"reset": list(tuning.reset), "restored": list(tuning.restored)}}
-    return (
-        together
-        | tunes
-        | {
-            "launch": step.function,
-            "args": _encode_names(step.args),
-            "line": step.line,
-            "configs": [
-                {
-                    "constants": _encode_names(c.constants),
-                    "options": c.options,
-                    "grid": list(c.grid),
-                    "blocks": {k: list(b) for k, b in c.blocks.items()},
-                    "args": _encode_names(c.args),
-                    "before": [step_to_json(op) for op in c.before],
-                }
-                for c in step.configs
-            ],
-        }
-    )
+    tuned: dict[str, Any] = {} if step.tuned_with is None else {"tuned_with": step.tuned_with}
+    if step.tuning is not None:
+        tuned["tuning"] = {"reset": list(step.tuning.reset), "restored": list(step.tuning.restored)}
+    return tuned | {
+        "launch": step.function,
+        "args": _encode_names(step.args),
+        "line": step.line,
+        "configs": [
+            {
+                "constants": _encode_names(c.constants),
+                "options": c.options,
+                "grid": list(c.grid),
+                "blocks": {k: list(b) for k, b in c.blocks.items()},
+                "args": _encode_names(c.args),
+                "before": [step_to_json(op) for op in c.before],
+            }
+            for c in step.configs
+        ],
+    }
 
 
 def to_json(program: Program) -> dict[str, Any]:

@@ -24,7 +24,7 @@ OF_A_TIMEOUT = 2 * MOST_WORK
 """Processor time, in work."""
 
 
-def at_full(run_seconds: int) -> float:
+def work_at_full(run_seconds: int) -> float:
     """The work of all rounds of a look at the full shape where a run may take so many seconds of processor time. It is what these
     bear, so that no such look ends by its time: 13 s of a core in training, which allows 20."""
     return min(AT_FULL, OF_A_SECOND * run_seconds)

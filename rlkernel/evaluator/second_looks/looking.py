@@ -14,8 +14,7 @@ from rlkernel.evaluator.judging.undecided import Undecided
 from rlkernel.evaluator.messages.children import Extent
 from rlkernel.evaluator.messages.oracle import Longer
 from rlkernel.evaluator.processes.fork_server import Child
-from rlkernel.evaluator.second_looks.budget import MOST_WORK, Budget
-from rlkernel.evaluator.second_looks.budget import at_full as work_at_full
+from rlkernel.evaluator.second_looks.budget import MOST_WORK, Budget, work_at_full
 from rlkernel.evaluator.stages import Clock, Ended, Stages
 from rlkernel.reference_text import prompt_source, small_constants
 from rlkernel.types import Problem, Status

@@ -186,7 +186,7 @@ class LaunchRecorder:
             self._configs = None
             tuner.nargs = None
         tuning = _tuning(tuner, found[0][1]) if tunes and not any(hooks) else None
-        launch = replace(self._tuned_launch(found, hooks), tuned_with=choice.together, tuning=tuning)
+        launch = replace(self._tuned_launch(found, hooks, line), tuned_with=choice.together, tuning=tuning)
         kept = self.kept[id(launch)] = choice.kept
         ask = functools.partial(self._asks_choice, launch, key_of_choice(tuner))
         tuner.best_config = configs[kept[0]] if len(kept) == 1 else Chosen([configs[index] for index in kept], ask)
@@ -199,7 +199,7 @@ class LaunchRecorder:
         self.asked = question(launch.function, functions, dict(launch.args), configs, self.recorder.tensor, key, kept)
         raise NeedsKernel(self.asked)
 
-    def _tuned_launch(self, found: list[tuple[int, dict[str, Value], Config]], hooks: list[list[Step]]) -> Launch:
+    def _tuned_launch(self, found: list[tuple[int, dict[str, Value], Config]], hooks: list[list[Step]], line: int) -> Launch:
         """One launch of several configurations. What all hooks do alike is recorded before it."""
         if all(hook == hooks[0] for hook in hooks):
             for step in hooks[0]:
@@ -217,7 +217,7 @@ class LaunchRecorder:
             if other != function or mine.keys() != theirs.keys() or not numbers:
                 raise Untraceable("an autotuner's configurations differ in the kernel or in the tensors that it is given")
             configs.append(replace(config, args=differing, before=before))
-        return Launch(function, first, tuple(configs), _caller_line(self.filename))
+        return Launch(function, first, tuple(configs), line)
 
 
 def _tuning(tuner: Any, args: Mapping[str, Value]) -> Tuning | None:

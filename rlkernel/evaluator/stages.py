@@ -156,7 +156,7 @@ class Stages:
                 again = "; if it does so again, the file itself ends it" if name else ""
                 raise EvaluatorFailed(f"{who} {death.describe()}{again}") from death
             except TimeoutError:
-                raise EvaluatorFailed(f"{who} took more than {seconds} s") from None
+                raise EvaluatorFailed(f"{who} had not answered after {seconds} s") from None
             except wire.BadMessage as error:
                 raise EvaluatorFailed(f"{who} sent {error}") from error
         if isinstance(answer, Failed):

@@ -12,7 +12,7 @@ import pytest
 from rlkernel.evaluator.cpu_judge import AtFull, Judged, TooLong
 from rlkernel.evaluator.judging.undecided import Undecided, undecided
 from rlkernel.evaluator.judging.verdict import MAX_DETAIL
-from rlkernel.evaluator.messages.children import CompileRequest, Extent, PriceRequest, RunRequest, TraceRequest
+from rlkernel.evaluator.messages.children import CompileRequest, Extent, PriceRequest, RunRequest, TooLarge, TraceRequest
 from rlkernel.evaluator.messages.oracle import Lighter, Longer
 from rlkernel.evaluator.pool import Pool
 from rlkernel.evaluator.second_looks.budget import MOST_WORK, OF_ALL_LOOKS, Budget, work_at_full
@@ -676,7 +676,9 @@ async def test_a_look_whose_figures_count_prices_the_candidate_itself(pool: Pool
     assert (found.status, found.sizes["COLS"]) == (Status.CORRECT, 16384)
     kinds = [type(question) for question, _ in asked if not isinstance(question, TraceRequest)]
     assert (kinds.count(CompileRequest), kinds.count(PriceRequest)) == (1, 0)
-    first, rest, *_ = (question for question, _ in asked if isinstance(question, RunRequest))  # of the look: it is doubted
+    runs = [(question, answer) for question, answer in asked if isinstance(question, RunRequest)]
+    assert isinstance(runs[0][1], TooLarge)  # all rows at once
+    first, rest = runs[1][0], runs[2][0]  # of the look: it is doubted
     assert (first.priced, rest.before, rest.priced is not None) == (None, len(first.rounds), True)
 
 

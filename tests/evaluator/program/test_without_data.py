@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 import torch
@@ -104,7 +105,7 @@ def test_counts_of_more_values_than_are_named_fail_where_they_are_counted() -> N
         ("experts.flatten().bincount(minlength=64)", (Status.CORRECT, "")),
         (
             "torch.bincount(experts.flatten(), minlength=32)[:64]",
-            (Status.RUNTIME_ERROR, "aten.bincount.default: 63 is among the values, of which minlength=32 does not hold all"),
+            (Status.RUNTIME_ERROR, "aten.bincount.default: N is among the values, of which minlength=32 does not hold all"),
         ),
         (
             "torch.bincount(experts.flatten())",
@@ -117,4 +118,5 @@ async def test_candidates_count_under_the_rule_of_references(pool: Pool, counts:
     used = "torch.bincount(experts.flatten(), minlength=64)"
     assert used in case.code
     result = await pool.evaluate(case.problem, case.code.replace(used, counts))
-    assert (result.status, result.detail) == found
+    highest = re.sub(r"\d+(?= is among)", "N", result.detail)  # of the values that were drawn, 63 or one less
+    assert (result.status, highest) == found

@@ -1,4 +1,4 @@
-# own/row_total untraceable gpu=correct catalogue=49: 160 kinds of idle programs hide the few that do all of the work from the model
+# own/row_total correct speedup<0.1 catalogue=49: 160 kinds of idle programs would hide the few that do all of the work from the model
 import torch
 import torch.nn as nn
 import triton

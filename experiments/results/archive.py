@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from experiments import checked_in
+from experiments.results.run_pages import FOLDER
 from rlkernel.errors import UsageError
 
-PAGES = ("README.md", "holds.png", "fails.png", "open.png", "kernels.md", "cold_start.md")
+PAGES = ("README.md", "holds.png", "fails.png", "open.png", "kernels.md", "cold_start.md", FOLDER)
 """What `experiments.results` writes beside the folders of experiments."""
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
 HEADING = re.compile(r"^# (.+)$", re.MULTILINE)

@@ -6,6 +6,7 @@
     <out>/kernels.md            the ten best kernels of the best run
     <out>/cold_start.md         what the policy did before training, if <runs>/policy is there
     <out>/<experiment>/         README.md, figure.png, numbers.json (every measurement, verdicts), manifests.json (what ran)
+    <out>/runs/                 a page per run: its validations, and trajectories of the last one
 
     python -m experiments.results --again docs/results/2026-11-21     # the same anew, from the measurements that are checked in
     python -m experiments.results --archive docs/results              # move them to a folder with their date, before others come
@@ -35,6 +36,7 @@ from experiments.results.archive import archive, earlier, index, links
 from experiments.results.figure import distinct, draw_verdicts
 from experiments.results.numbers import write_numbers, write_verdicts
 from experiments.results.pages import Found, bands_of, cold_start_page, kernels_page, overview, page
+from experiments.results.run_pages import pages_in, write_run_pages
 from rlkernel.commands.flags import parse_flags
 from rlkernel.config import METHODS, Run, to_json
 from rlkernel.errors import UsageError, exit_status
@@ -99,6 +101,7 @@ def _main(flags: Flags) -> int:
         write_numbers(one, out / one.name)
         transcripts.write(transcripts.choose(one.runs), out / one.name)
     everyone = [run for one in found if one.name != "sequential_scaling" for run in one.runs]
+    write_run_pages(everyone, out)
     best = best_run(everyone)
     kernels = best_kernels(best) if best is not None else ()
     (out / "kernels.md").write_text(kernels_page(best, kernels), encoding="utf-8")
@@ -246,7 +249,8 @@ def write_page(one: Found, directory: Path) -> None:
         drawn.quantize(64).save(figure, optimize=True)
     findings = (directory / FINDINGS).is_file()
     chosen = transcripts.read(directory)
-    (directory / "README.md").write_text(page(one, findings=findings, transcripts=transcripts.links(chosen)), encoding="utf-8")
+    text = page(one, findings=findings, transcripts=transcripts.links(chosen), run_pages=pages_in(directory.parent))
+    (directory / "README.md").write_text(text, encoding="utf-8")
     if chosen:
         written = transcripts.transcripts_page(one.story.title, chosen)
         (directory / "transcripts.md").write_text(written, encoding="utf-8")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,9 +49,9 @@ class Found:
         return decide_claims(self.story.claims, by_arm(self.runs))
 
 
-def page(one: Found, *, findings: bool = False, transcripts: Sequence[str] = ()) -> str:
+def page(one: Found, *, findings: bool = False, transcripts: Sequence[str] = (), run_pages: Collection[str] = ()) -> str:
     """One experiment in Markdown. findings: whether `findings.md`, written by hand, is beside the page. transcripts: the lines
-    that lead to its transcripts."""
+    that lead to its transcripts. run_pages: the names of the runs that have a page of their own."""
     arms = summarise(one.runs)
     timing = common_timing(one.runs)
     seeds = sorted({run.seed for run in one.runs})
@@ -78,7 +78,7 @@ def page(one: Found, *, findings: bool = False, transcripts: Sequence[str] = ())
         "",
         *arms_table(arms),
     ]
-    return "\n".join([*lines, *_bands(one), *transcripts, *places(one.name, one.runs, one.preset)]) + "\n"
+    return "\n".join([*lines, *_bands(one), *transcripts, *places(one.name, one.runs, one.preset, run_pages)]) + "\n"
 
 
 def scale(one: Found) -> str:

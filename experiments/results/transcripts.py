@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from experiments.results.run_pages import FOLDER, name_of
+from experiments.results.turns import shortened, turn_lines
 from rlkernel.metrics import is_hack, is_lazy
 from rlkernel.report.samples import steps
 from rlkernel.report.summary import RunRecord
 from rlkernel.runs.directory import TRANSCRIPTS
-from rlkernel.runs.texts import cut, jsonl
+from rlkernel.runs.texts import jsonl
 from rlkernel.types import Evaluation
 
 KEPT = "transcripts.json"
@@ -21,8 +23,6 @@ REFINED = "sequential_scaling"
 """The experiment that trains nothing: it runs all of its arms, in directories of their own."""
 LIMIT = 3
 """Transcripts of an experiment."""
-TEXT = 4_000
-"""The most characters of a text that are kept."""
 
 Turns = Sequence[Mapping[str, Any]]
 """The turns of a trajectory, as a row of transcripts.jsonl has them."""
@@ -133,18 +133,7 @@ def _place(one: Mapping[str, Any]) -> tuple[Any, ...]:
 def _shortened(one: Mapping[str, Any]) -> dict[str, Any]:
     """The transcript with the turns that it is about: the one that was chosen, and the one before it."""
     first = max(0, one["turn"] - 2)
-    turns = [
-        {
-            "number": first + n + 1,
-            "answer": cut(turn.get("completion") or turn["code"] or "", TEXT),
-            "feedback": cut(turn.get("feedback", ""), TEXT),
-            "reward": turn["reward"],
-            "status": turn["evaluation"]["status"],
-            "speedup": turn["evaluation"]["speedup"],
-            "coverage": turn["evaluation"]["coverage"],
-        }
-        for n, turn in enumerate(one["turns"][first : one["turn"]])
-    ]
+    turns = [shortened(first + n, turn) for n, turn in enumerate(one["turns"][first : one["turn"]], start=1)]
     return {**one, "turns": turns}
 
 
@@ -168,8 +157,9 @@ def links(chosen: Sequence[Mapping[str, Any]]) -> list[str]:
     return ["", "## Transcripts", "", *rows]
 
 
-def places(name: str, runs: Sequence[RunRecord], preset: str) -> list[str]:
-    """The section of an experiment's page that says where the turns of each run are, and how to make and read them."""
+def places(name: str, runs: Sequence[RunRecord], preset: str, pages: Collection[str] = ()) -> list[str]:
+    """The section of an experiment's page that says where the turns of each run are, and how to make and read them. pages: the
+    names of the runs that have a page of their own."""
     arm = "" if name == REFINED else f" {runs[0].arm}"
     sizes = f" --preset {preset}" if preset else ""
     lines = [
@@ -177,8 +167,10 @@ def places(name: str, runs: Sequence[RunRecord], preset: str) -> list[str]:
         "## Runs and their turns",
         "",
         f"A run keeps its turns in `{TRANSCRIPTS}` of its directory, below the experiment's `--out`: a line per trajectory, with "
-        "prompt, answers, verdicts and rewards. They are too large to be checked in. The same code and policy make a "
-        "directory of this name again, and a report in which all turns can be filtered and searched:",
+        "prompt, answers, verdicts and rewards. "
+        + ("A page per run has its validations and trajectories of the last one; all turns" if pages else "They")
+        + " are too large to be checked in. The same code and policy make a directory of this name again, and a report in which "
+        "all turns can be filtered and searched:",
         "",
         "```sh",
         f"git checkout COMMIT && python -m experiments.{name}{arm} --seeds {runs[0].seed}{sizes}",
@@ -191,8 +183,10 @@ def places(name: str, runs: Sequence[RunRecord], preset: str) -> list[str]:
     for run in runs:
         facts = run.manifest
         commit = str((facts.get("git") or {}).get("commit", ""))[:12]
-        turns = f"{_directory(name, run)}/{TRANSCRIPTS}"
-        lines.append(f"| `{run.arm}` | {run.seed} | `{turns}` | {f'`{commit}`' if commit else '-'} | {facts['finished'][:10]} |")
+        turns = f"`{_directory(name, run)}/{TRANSCRIPTS}`"
+        if name != REFINED and name_of(run) in pages:
+            turns = f"[{name_of(run)}](../{FOLDER}/{name_of(run)}.md)"
+        lines.append(f"| `{run.arm}` | {run.seed} | {turns} | {f'`{commit}`' if commit else '-'} | {facts['finished'][:10]} |")
     return lines
 
 
@@ -219,10 +213,5 @@ def transcripts_page(title: str, chosen: Sequence[Mapping[str, Any]]) -> str:
         lines += [f"## {n} {one['why']}", "", f"Rule: {one['rule']}.", ""]
         lines += [f"{where(one)}; problem `{one['problem']}`; line {one['line']} of `{one['directory']}/{TRANSCRIPTS}`.", ""]
         for turn in one["turns"]:
-            facts = [turn["status"], f"reward {turn['reward']:.2f}"]
-            facts += [f"speedup {turn['speedup']:.2f}"] if turn["speedup"] else []
-            facts += [f"coverage {100 * turn['coverage']:.0f} %"] if turn["coverage"] is not None else []
-            lines += [f"**Turn {turn['number']}**: {', '.join(facts)}.", "", "````text", turn["answer"].strip("\n"), "````", ""]
-            if turn["feedback"]:
-                lines += ["The evaluator said:", "", "````text", turn["feedback"].strip("\n"), "````", ""]
+            lines += turn_lines(turn)
     return "\n".join(lines).rstrip("\n") + "\n"

@@ -137,6 +137,8 @@ def test_pages_hold_verdicts_numbers_manifests_and_kernels(
     tmp_path: Path, runs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
+    (out / "runs").mkdir(parents=True)
+    (out / "runs" / "of-an-earlier-time.md").write_text("stale")
     assert main(["--runs", str(runs), "--out", str(out)]) == 0
     assert "reproduced" in capsys.readouterr().out
     page = (out / "multi_turn_estimators" / "README.md").read_text()
@@ -147,11 +149,14 @@ def test_pages_hold_verdicts_numbers_manifests_and_kernels(
     assert verdicts["TRLOO ends above RLOO in reward"] == "not reproduced (within the margin)"
     assert verdicts["Training on several turns beats training on one, best of three"] == "no finished runs"
     assert "+30 % [+29, +31]" in page and "| `grpo` | 3 |" in page
-    # Every run, with its seed and the place of its turns.
+    # Every run, with its seed and the page of its turns, and no page of another.
     manifests = json.loads((out / "multi_turn_estimators" / "manifests.json").read_text())
     for one in manifests:
-        place = f"arms/{one['arm']}-seed{one['seed']}-{one['fingerprint'][:8]}/transcripts.jsonl"
-        assert f"| `{one['arm']}` | {one['seed']} | `{place}` |" in page
+        place = f"{one['arm']}-seed{one['seed']}-{one['fingerprint'][:8]}"
+        assert f"| `{one['arm']}` | {one['seed']} | [{place}](../runs/{place}.md) |" in page
+    assert {path.name for path in (out / "runs").iterdir()} == {
+        f"{one['arm']}-seed{one['seed']}-{one['fingerprint'][:8]}.md" for one in manifests
+    }
     assert len(manifests) == 9 and "python -m experiments.multi_turn_estimators grpo --seeds 0" in page
     # Of coverages 0.2 and 0.9 in each of 6 problems and 3 seeds.
     assert "| `trloo` | 36 | 50 % | 0 % | 50 % |" in page

@@ -140,6 +140,13 @@ HOT_AGE2_TIS_TOKEN = replace(HOT_AGE2, name="hot_age2_tis_token", corrections=(T
 HOT_AGE2_MIS_SEQUENCE = replace(HOT_AGE2, name="hot_age2_mis_sequence", corrections=(MIS("sequence", high=2.0),))
 HOT_AGE2_MRS = replace(HOT_AGE2, name="hot_age2_mrs", corrections=STALE_MRS.corrections)
 
+# The same at twice the rate: five times the usual one destroys the policy of the preset `world`, with fresh samples, too.
+WARM = replace(BASE, name="warm", learning_rate=2 * BASE.learning_rate)
+WARM_AGE2, WARM_AGE2_TIS, WARM_AGE2_MRS = (
+    replace(run, name=run.name.replace("hot", "warm"), learning_rate=WARM.learning_rate)
+    for run in (HOT_AGE2, HOT_AGE2_TIS, HOT_AGE2_MRS)
+)
+
 # What is missing of both gaps at both learning rates, each with nothing, TIS and MRS.
 AGE2, AGE2_TIS, AGE2_MRS = (
     replace(run, name=run.name.removeprefix("hot_"), learning_rate=BASE.learning_rate)

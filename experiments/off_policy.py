@@ -8,8 +8,9 @@ Arms: `trloo` and `hot` have no gap. `float8_tis` and `hot_age2_tis` weigh by wh
 `hot_age2_mis` weigh by tokens within 0.5 and 5 and drop the rest; `float8_mrs` has the paper's bounds of 0.1 %, `hot_age2_mrs`
 those of 1 %, because the paper's would drop everything at age 2. So TIS and MIS differ in two things there, the level and what
 happens beyond a bound. `hot_age2_tis_token` (tokens, at most 2) and `hot_age2_mis_sequence` (trajectories, 0.5 to 2) take the two
-apart. The other combinations of gap and learning rate come last:
-`age2`, `age2_tis` and `age2_mrs` at the usual one, `hot_float8`, `hot_float8_tis` and `hot_float8_mrs` at five times that.
+apart. The other combinations of gap and learning rate come last: `age2`, `age2_tis` and `age2_mrs` at the usual one,
+`hot_float8`, `hot_float8_tis` and `hot_float8_mrs` at five times that; and `warm`, `warm_age2`, `warm_age2_tis` and
+`warm_age2_mrs` at twice that, because five times the rate destroys the policy of the preset `world` with fresh samples, too.
 
 Expected outcome: `effective_trajectories` and `extreme_ratios` say that eight bits are a small gap and age 2 a large one. At
 eight bits no arm differs by more than the seeds do. At age 2, TIS is ahead of nothing and of MRS, which trains on few of its
@@ -20,7 +21,7 @@ weights. What each correction does to the gradient on average is known exactly f
 experiments.off_policy_bias`. A truncated weight of trajectories leaves a quarter of the error there, where a trajectory is two
 choices; sums of d over thousands of tokens saturate at the bound.
 
-Cost: 18 arms; `trloo`, `hot`, `float8` and `float8_mrs` shared. With the preset `h200`, half a minute per run on an H200.
+Cost: 22 arms; `trloo`, `hot`, `float8` and `float8_mrs` shared. With the preset `h200`, half a minute per run on an H200.
 """
 
 from __future__ import annotations
@@ -52,6 +53,10 @@ ARMS = arms.by_name(
     arms.HOT_FLOAT8,
     arms.HOT_FLOAT8_TIS,
     arms.HOT_FLOAT8_MRS,
+    arms.WARM,
+    arms.WARM_AGE2,
+    arms.WARM_AGE2_TIS,
+    arms.WARM_AGE2_MRS,
 )
 STABLE = "direction only: weights keep training stable where samples are off-policy"
 LESS = "direction only: weighing keeps what rejecting drops"
@@ -87,6 +92,20 @@ CLAIMS = (
             ("TIS by trajectories is ahead of MIS by trajectories", "hot_age2_tis", "hot_age2_mis_sequence"),
             ("TIS by tokens is ahead of MIS by tokens", "hot_age2_tis_token", "hot_age2_mis"),
         )
+    ),
+    Claim("At twice the learning rate, age 2 costs reward", "warm", "warm_age2", "reward", STABLE, after_look=True),
+    Claim("At age 2 and twice the rate, TIS wins reward back", "warm_age2_tis", "warm_age2", "reward", STABLE, after_look=True),
+    Claim("At age 2 and twice the rate, TIS is ahead of MRS", "warm_age2_tis", "warm_age2_mrs", "reward", LESS, after_look=True),
+    Claim(
+        "At age 2 and twice the rate, TIS lowers the gradient norm",
+        "warm_age2_tis",
+        "warm_age2",
+        "train/grad_norm",
+        STABLE,
+        higher=False,
+        window=Window(share=1.0),
+        margin=0.0,
+        after_look=True,
     ),
 )
 PANELS_HERE = (

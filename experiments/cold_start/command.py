@@ -66,12 +66,14 @@ def from_nothing(flags: Flags) -> int:
         raise UsageError("--limit-seconds is for one process: several would not stop after the same step")
     if chosen.batch % ranks.size():
         raise UsageError(f"--batch {chosen.batch}: give a multiple of the {ranks.size()} processes")
+    if flags.micro_batch is not None and not flags.dry_run:
+        _check_batch(chosen.batch, flags.micro_batch)
     if (world := chosen.world) is not None:
         conversations, extra = flags.conversations or world.conversations, flags.generated or world.extra
         chosen = replace(chosen, world=replace(world, conversations=conversations, extra=extra))
     if flags.dry_run:
         chosen, out = rehearsal(chosen), RUNS / "dry_run"
-    if anyio.run(partial(make, chosen, flags.out or out, until, judge_anew=flags.judge_anew)):
+    if anyio.run(partial(make, chosen, flags.out or out, until, judge_anew=flags.judge_anew, micro_batch=flags.micro_batch)):
         return 0
     print(f"stopped after {flags.limit_seconds:g} s: the same command goes on", file=sys.stderr)
     return GOES_ON
@@ -85,11 +87,8 @@ def from_model(flags: Flags) -> int:
     positions: int = load_config(flags.model).get_text_config().max_position_embeddings
     tokenizer = AutoTokenizer.from_pretrained(SMALL if flags.model == "small" else flags.model)
     tokens = token_rows(tokenizer, found.found, min(flags.length, positions))
-    batch, processes = flags.batch or BATCH, ranks.size()
-    if batch % (flags.micro_batch * processes):
-        raise UsageError(
-            f"--batch {batch}: give a multiple of --micro-batch times the processes, {flags.micro_batch * processes}"
-        )
+    batch, micro_batch = flags.batch or BATCH, flags.micro_batch or 1
+    _check_batch(batch, micro_batch)
     steps = flags.steps or steps_of(len(tokens.rows), batch, flags.epochs)
     same = ("model", "learning_rate", "weights", "lora_rank", "lora_alpha", "seed", "validation_every")
     chosen = {name: getattr(flags, name) for name in same}
@@ -98,8 +97,13 @@ def from_model(flags: Flags) -> int:
     if ranks.rank() == 0:
         print(*found.lines(), tokens.line(), sep="\n", file=sys.stderr, flush=True)
     out = flags.out or directory / "model"
-    tune(tuning, tokens, Places(directory, out, RUNS / "evaluations", flags.micro_batch, flags.checkpoint_every))
+    tune(tuning, tokens, Places(directory, out, RUNS / "evaluations", micro_batch, flags.checkpoint_every))
     return 0
+
+
+def _check_batch(batch: int, micro_batch: int) -> None:
+    if batch % (micro_batch * ranks.size()):
+        raise UsageError(f"--batch {batch}: give a multiple of --micro-batch times the processes, {micro_batch * ranks.size()}")
 
 
 def _column(flags: Flags) -> str:

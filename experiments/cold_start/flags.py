@@ -11,7 +11,7 @@ from rlkernel.errors import UsageError
 
 FROM_NOTHING = ("size", "world", "generated", "conversations", "judge_anew", "limit_seconds", "dry_run")
 """The flags for a policy that is made from nothing."""
-BOTH = ("out", "steps", "batch")
+BOTH = ("out", "steps", "batch", "micro_batch")
 """The flags for either way. All others are for a model that exists."""
 
 
@@ -25,6 +25,9 @@ class Flags:
     """Optimiser steps."""
     batch: int | None = None
     """Conversations per optimiser step."""
+    micro_batch: int | None = None
+    """Conversations in one forward pass of a card; changes time and memory alone. Without it, as many as fit the card for a
+    policy from nothing, and 1 for a model that exists."""
 
     size: Literal["small", "medium"] = "small"
     """From nothing: the size of a policy that knows chains."""
@@ -58,8 +61,6 @@ class Flags:
     """Train adapters of this rank, and add them to the weights at the end; 0: all weights."""
     lora_alpha: float = 32.0
     seed: int = 0
-    micro_batch: int = 1
-    """Conversations in one forward pass of a card; changes time and memory alone."""
     checkpoint_every: int = 25
     """Steps between checkpoints."""
 

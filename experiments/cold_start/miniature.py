@@ -34,6 +34,7 @@ from envs.problems import load_suite
 from envs.teacher.corpus import Conversation, write_corpus
 from envs.world.corpus import repetition
 from experiments.behaviour import write_behaviour
+from experiments.cold_start.at_once import at_once
 from experiments.cold_start.lesson import Lesson, lesson
 from experiments.cold_start.optimizer import MuonAndAdamW
 from experiments.cold_start.recipes import Recipe, Taught
@@ -123,9 +124,10 @@ def _share(first: Evaluation, shares: Taught) -> float:
     return 1.0 if first.status is Status.NO_KERNEL else shares.wrong
 
 
-def train(model: Any, told: Lesson, recipe: Recipe, until: float) -> bool:
+def train(model: Any, told: Lesson, recipe: Recipe, until: float, micro_batch: int | None = None) -> bool:
     """Supervised training in place, which all processes share. A checkpoint of the same recipe on the same rows is taken up
-    again. Returns False where the monotonic clock passed `until` first."""
+    again. micro_batch: the conversations in one forward pass; None for as many as fit the card. Returns False where the
+    monotonic clock passed `until` first."""
     identity = hashlib.sha256(repr((told.rows, astuple(recipe))).encode()).hexdigest()[:12]
     directory = RUNS / f"sft-{identity}"
     step, checkpoint, passed = checkpoints.newest(directory / "checkpoints")
@@ -134,6 +136,8 @@ def train(model: Any, told: Lesson, recipe: Recipe, until: float) -> bool:
     if checkpoint is not None and step >= recipe.steps:
         model.load_state_dict(type(model).from_pretrained(checkpoint).state_dict())
         return True
+    share = recipe.batch // ranks.size()
+    together = micro_batch or at_once(share, recipe.context)
     taken = supervise(
         model,
         told.tokenizer,
@@ -144,7 +148,8 @@ def train(model: Any, told: Lesson, recipe: Recipe, until: float) -> bool:
         callbacks=[] if ranks.rank() else [Teller()],
         optimizers=(MuonAndAdamW(model, muon=recipe.muon, adamw=recipe.adamw), None),
         max_steps=recipe.steps,
-        per_device_train_batch_size=recipe.batch // ranks.size(),
+        per_device_train_batch_size=together,
+        gradient_accumulation_steps=share // together,
         warmup_steps=40,
         train_sampling_strategy="group_by_length",
         gradient_checkpointing=False,
@@ -185,7 +190,9 @@ def manifest_of(recipe: Recipe, corpus: Sequence[Conversation], tokens: int) -> 
     }
 
 
-async def make(recipe: Recipe, out: Path, until: float = math.inf, *, judge_anew: bool = False) -> bool:
+async def make(
+    recipe: Recipe, out: Path, until: float = math.inf, *, judge_anew: bool = False, micro_batch: int | None = None
+) -> bool:
     """Carry out the whole recipe. The table describes the weights as they were written, and stands beside them in behaviour.json;
     manifest.json says how they were made. Returns False where the monotonic clock passed `until` before the weights were trained:
     the same call goes on. Of several processes, all but the first return when the weights are trained."""
@@ -199,7 +206,7 @@ async def make(recipe: Recipe, out: Path, until: float = math.inf, *, judge_anew
     model = build_model(told.tokenizer, seed=recipe.seed, **sizes)
     if first:
         print(f"a model of {sum(p.numel() for p in model.parameters())} parameters", flush=True)
-    if not train(model, told, recipe, until):
+    if not train(model, told, recipe, until, micro_batch):
         return False
     ranks.part()
     if corpus is not None:

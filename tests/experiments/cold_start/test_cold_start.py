@@ -31,22 +31,26 @@ TINY = replace(rehearsal(WORLD_RECIPES["cpu"][0]), steps=3)
 @pytest.mark.slow
 def test_training_that_was_stopped_goes_on_to_the_same_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tokenizer = build_tokenizer(["the corpus of a policy", "a policy"], 300, 64)
-    tokens = tokenizer("the corpus of a policy")["input_ids"]
+    tokens = list(range(20, 32))
     rows = [{"input_ids": tokens[: n + 4], "labels": tokens[: n + 4]} for n in range(8)]
 
-    def trained(place: str, *until: float) -> tuple[list[bool], torch.Tensor]:
+    def trained(place: str, *until: float, micro_batch: int | None = None) -> tuple[list[bool], torch.Tensor]:
         monkeypatch.setattr(miniature, "RUNS", tmp_path / place)
         done = []
         for limit in until:
             model = build_model(tokenizer, width=16, layers=1, heads=2, feed_forward=16)
-            done.append(miniature.train(model, Lesson(tokenizer, rows, 0), TINY, limit))
+            done.append(miniature.train(model, Lesson(tokenizer, rows, 0), TINY, limit, micro_batch))
         return done, model.get_input_embeddings().weight.detach()
 
     far = float("inf")
     # A limit in the past lets one step through; the last call finds all three done.
     parts, weights = trained("parts", 0.0, 0.0, far, far)
     assert parts == [False, False, True, True]
-    assert torch.equal(weights, trained("whole", far)[1])
+    _, first = trained("none", 0.0)
+    assert torch.equal(weights, trained("whole", far)[1]) and not torch.equal(weights, first)
+    # Two passes of one conversation are a step of two, whose rows differ in length.
+    _, split = trained("split", far, micro_batch=1)
+    assert torch.allclose(weights, split, rtol=0, atol=0.01 * float((weights - first).abs().max()))
 
 
 def test_conversations_are_taught_by_what_their_first_draft_is_worth() -> None:

@@ -8,7 +8,8 @@ threshold between two ways to do the same changes nothing. The same holds for wh
 
 What comes from memory is left alone, since nobody knows it at full shape, but for what a turn that stands for others counts as
 such. So is a number that a kernel also computes with: of
-`min(rows - first, GROUP)`, beside which groups of GROUP rows are counted, one alone would make no sense. Source: ours.
+`min(rows - first, GROUP)`, beside which groups of GROUP rows are counted, one alone would make no sense; and a minimum or maximum
+with one, which guards what is divided by. Source: ours.
 """
 
 from __future__ import annotations
@@ -274,7 +275,10 @@ def _sides_of(node: ast.AST) -> list[ast.expr]:
         return [node.left, node.right]
     if isinstance(node, ast.Call) and len(node.args) == 2 and not node.keywords:
         name = node.func.attr if isinstance(node.func, ast.Attribute) else _name(node.func)
-        return node.args if name in _EXTREMES and not any(isinstance(one, ast.Starred) for one in node.args) else []
+        guards = any(isinstance(one, ast.Constant) and one.value == 1 for one in node.args)  # max(count, 1)
+        return (
+            node.args if name in _EXTREMES and not guards and not any(isinstance(one, ast.Starred) for one in node.args) else []
+        )
     return []
 
 

@@ -4,7 +4,7 @@
 right. So the reference is watched while it is called: which limits were reached, which comparisons had both answers. For what was
 never seen, a few numbers are planted: large ones where a limit is far away, rows of zeros where it is next to zero, NaN where an
 input's NaN is replaced, and the very number to which an input is compared; or all of an input is made smaller, as for the limit
-of one in `x * torch.clamp(10 / x.norm(), max=1)`. What shows something, and leaves the outputs as finite as they are, is judged in
+of one in `x * torch.clamp(10 / x.norm(), max=1)`. What shows something, and leaves outputs as finite as they are, is judged in
 a round of its own. Source: ours.
 """
 

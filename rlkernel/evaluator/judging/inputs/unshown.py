@@ -226,7 +226,8 @@ def _tried(effect: Effect, inputs: Sequence[torch.Tensor]) -> Iterator[Plant]:
                 large = first * 2.0**level
                 yield Plant(place, (large, -large) if bool((inputs[place] < 0).any()) else (large,))
         if effect.place is None:
-            yield from (Plant(place, (), scale=scale) for scale in SMALLER for place in places)
+            scaled = [place for place in places if bool((inputs[place] != inputs[place].round()).any())]  # masks stay masks
+            yield from (Plant(place, (), scale=scale) for scale in SMALLER for place in scaled)
 
 
 def planted(inputs: list[Any], plant: Plant, seed: int) -> list[Any]:

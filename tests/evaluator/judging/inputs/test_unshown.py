@@ -71,6 +71,13 @@ def test_what_shows_what_no_draw_does(answer: str, found: list[tuple[int, tuple[
     assert [(one.place, str(one.values), one.rows) for one in made] == [(place, str(v), rows) for place, v, rows in found]
 
 
+def test_a_mask_of_numbers_is_made_no_smaller() -> None:
+    source = SOURCE.format(answer="x * label / label.sum().clamp(min=1)")
+    source = source.replace("torch.randint(0, 32, (64,))", "(torch.rand(64, 32) > 0.5).float()")
+    made = plants_of(load_reference(source, small=False), source)
+    assert all(plant.values for plant in made)
+
+
 def test_numbers_are_planted_in_one_input_at_places_of_the_seed() -> None:
     given = [torch.ones(64, 32).t(), torch.ones(64, 32)]
     found = planted(given, Plant(0, (3.0, -3.0)), 1)

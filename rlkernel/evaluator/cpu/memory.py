@@ -135,6 +135,11 @@ class Memory(Arithmetic):
         if self.pace is not None and not self.dry:
             self.pace.ended()
 
+    def leaves(self, start: int) -> bool:
+        """Whether the last launch, which had data, left a part of the storage that begins at this address unwritten."""
+        places = np.flatnonzero(self._starts == np.uint64(start)).tolist()
+        return self._races is not None and any(map(self._races.unwritten, places))
+
     def _account(self, ptrs: Any, masks: Any, width: int, *, write: bool, atomic: bool = False) -> list[Part]:
         """Check the addresses under a mask, and count their bytes while launches are priced. An atomic reads what it writes.
         Raises OutOfBounds."""

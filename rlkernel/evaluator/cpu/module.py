@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -28,6 +29,11 @@ class Round:
         self.first_inputs = [wire.tensor(span, body) for span in given.first_inputs]
 
 
+def _work(config: Config) -> str:
+    """What tells configurations apart that may store elsewhere."""
+    return repr((config.constants, config.grid, config.blocks, config.args))
+
+
 def without_data(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
     """Tensors like these, of which only shapes, strides and dtypes are there."""
     return [torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="meta") for t in tensors]
@@ -46,7 +52,12 @@ class Module:
             if tried is None:
                 run()
             else:
-                tried.launch(step, args, run)
+                tried.launch(step, args, run, partial(others, step, config, args))
+
+        def others(step: Launch, chosen: Config, args: dict[str, Any]) -> list[Callable[[], Any]]:
+            given = {**args, **{name: step.args[name] for name in chosen.args}}
+            rest = {_work(config): config for config in step.configs if _work(config) != _work(chosen)}
+            return [partial(interpreter.launch, step, one, {**given, **one.args}, dry=False) for one in rest.values()]
 
         self._replay = Replay(program, torch.device("cpu"), launch, configs=configs, poison_seed=first.forward_seed)
         self._replay.strides = noted_strides(program, without_data(first.init_inputs), without_data(first.inputs))

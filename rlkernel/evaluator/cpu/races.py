@@ -222,6 +222,11 @@ class Races:
             if self._touched:
                 self._begin(self._programs[self._now])
 
+    def unwritten(self, storage: int) -> bool:
+        """Whether programs have left a word of a storage as it was, but for atomics."""
+        written = self._storages[storage].seen(Use.WRITTEN)
+        return written is None or not written.all()
+
     def _find(self, storage: int, addresses: Array, width: int) -> tuple[_Storage, Array]:
         place = self._storages[storage]
         return place, place.words(addresses, width)

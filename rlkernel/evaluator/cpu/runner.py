@@ -146,7 +146,7 @@ def _run(request: RunRequest, body: bytes) -> bytes:
     live: dict[int, bool] = {}
     module: Module | None = None
     work, limited, effort, tunes = 0, False, 1.0, False
-    tried = Tried(small, _touched(request))
+    tried = Tried(small, _touched(request), machine.leaves)
     for index, entry in enumerate(request.rounds, request.before):
         one = Round(entry, body)
         interpreter.machine.begin_round(index)

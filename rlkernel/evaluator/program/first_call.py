@@ -7,7 +7,7 @@ Example: a kernel writes `tanh(x)` over `x`; the first call of forward returns t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,18 +44,28 @@ def may_show(launch: Launch, touched: Touched, args: Mapping[str, Any]) -> bool:
     return bool((stored - put_back | reset) & loaded)
 
 
-def as_first(launch: Launch, args: Mapping[str, Any], run: Callable[[], None]) -> None:
-    """Do what a launch of the first call does, whose kernel `run` runs once: a trial, and then the launch itself."""
+def kept_by_none(launch: Launch, touched: Touched, args: Mapping[str, Any]) -> list[torch.Tensor]:
+    """The tensors in which the trials of a launch's autotuner may leave something: stored to, and neither put back nor reset."""
+    if launch.tuning is None:
+        return []
+    again = _storages((*launch.tuning.restored, *launch.tuning.reset), args)
+    return [tensor for tensor in _tensors(touched.stores, args) if tensor.untyped_storage()._cdata not in again]
+
+
+def as_first(launch: Launch, args: Mapping[str, Any], run: Callable[[], None], others: Sequence[Callable[[], None]] = ()) -> None:
+    """Do what a launch of the first call does, whose kernel `run` runs once: its trials, those of `others`, too, and then the
+    launch itself."""
     if launch.tuning is None:
         run()
         return
     reset, put_back = (_tensors(names, args) for names in (launch.tuning.reset, launch.tuning.restored))
-    for tensor in reset:
-        tensor.zero_()
     kept = [tensor.clone() for tensor in put_back]
-    run()
-    for tensor, before in zip(put_back, kept, strict=True):
-        tensor.copy_(before)
+    for trial in (*others, run):
+        for tensor in reset:
+            tensor.zero_()
+        trial()
+        for tensor, before in zip(put_back, kept, strict=True):
+            tensor.copy_(before)
     for tensor in reset:
         tensor.zero_()
     run()

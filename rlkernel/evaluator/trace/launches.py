@@ -21,7 +21,7 @@ from triton.runtime.jit import JITFunction, MockTensor
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from rlkernel.evaluator.program.compiled_ahead import Asked, KernelFacts
-from rlkernel.evaluator.program.schema import MAX_CHOICES, Config, Descriptor, Launch, Op, Step, Tuning
+from rlkernel.evaluator.program.schema import MAX_CHOICES, Config, Descriptor, Launch, Op, Step
 from rlkernel.evaluator.program.values import TensorRef, Value
 from rlkernel.evaluator.trace.addresses import Address
 from rlkernel.evaluator.trace.binding import OPTIONS, Bound, bind, grid_of
@@ -31,7 +31,7 @@ from rlkernel.evaluator.trace.inductor import compiled_style
 from rlkernel.evaluator.trace.kernels import KernelTable, parts_of
 from rlkernel.evaluator.trace.patched import patched
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable
-from rlkernel.evaluator.trace.tuning import Choice, Choices, Chosen, key_of_choice
+from rlkernel.evaluator.trace.tuning import Choice, Choices, Chosen, key_of_choice, tuning_of
 from rlkernel.evaluator.trace.warmup import Handle, NeedsKernel, question
 
 
@@ -185,7 +185,7 @@ class LaunchRecorder:
         finally:
             self._configs = None
             tuner.nargs = None
-        tuning = _tuning(tuner, found[0][1]) if tunes and not any(hooks) else None
+        tuning = tuning_of(tuner, found[0][1], hooks) if tunes else None
         launch = replace(self._tuned_launch(found, hooks, line), tuned_with=choice.together, tuning=tuning)
         kept = self.kept[id(launch)] = choice.kept
         ask = functools.partial(self._asks_choice, launch, key_of_choice(tuner))
@@ -218,14 +218,6 @@ class LaunchRecorder:
                 raise Untraceable("an autotuner's configurations differ in the kernel or in the tensors that it is given")
             configs.append(replace(config, args=differing, before=before))
         return Launch(function, first, tuple(configs), line)
-
-
-def _tuning(tuner: Any, args: Mapping[str, Value]) -> Tuning | None:
-    """What the autotuner does to a launch's tensors; None where functions of the candidate's own do it."""
-    if tuner.user_defined_pre_hook or tuner.user_defined_post_hook:
-        return None
-    reset, restored = (tuple(name for name in names if name in args) for names in (tuner.reset_to_zero, tuner.restore_value))
-    return Tuning(reset, restored)
 
 
 def _run_one(tuner: Any, config: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

@@ -9,7 +9,8 @@ from typing import Any, NoReturn
 
 from triton.runtime.errors import AutotunerError
 
-from rlkernel.evaluator.program.schema import Launch, Program, Step
+from rlkernel.evaluator.program.schema import Launch, Op, Program, Step, Tuning
+from rlkernel.evaluator.program.values import Value
 from rlkernel.evaluator.program.variant import KeptConfigs
 from rlkernel.evaluator.trace.host_numbers import Untraceable
 
@@ -68,6 +69,27 @@ def key_of_choice(tuner: Any) -> str:
     """By which it is known which configuration an autotuner takes: the same at all sizes."""
     text = f"{tuner.base_fn.__name__}: {'; '.join(map(str, tuner.configs))}"
     return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def tuning_of(tuner: Any, args: Mapping[str, Value], hooks: Sequence[Sequence[Step]]) -> Tuning | None:
+    """What the autotuner does to a launch's tensors; None where functions of the candidate's own do it. hooks: what that of each
+    configuration does; one that sets arguments to zero is a name in `reset_to_zero`."""
+    cleared = _cleared(args, hooks[0])
+    if tuner.user_defined_pre_hook or tuner.user_defined_post_hook or cleared is None or any(hook != hooks[0] for hook in hooks):
+        return None
+    reset, restored = (tuple(name for name in names if name in args) for names in (tuner.reset_to_zero, tuner.restore_value))
+    return Tuning(tuple(dict.fromkeys((*reset, *cleared))), restored)
+
+
+def _cleared(args: Mapping[str, Value], hook: Sequence[Step]) -> list[str] | None:
+    """The arguments that a hook sets to zero; None where it does anything else."""
+    found: list[str] = []
+    for step in hook:
+        names = [name for name, value in args.items() if isinstance(step, Op) and step.args[:1] == (value,)]
+        if not isinstance(step, Op) or step.op != "aten.zero_.default" or not names:
+            return None
+        found += names
+    return found
 
 
 def _key(tuner: Any, kwargs: dict[str, Any]) -> tuple[Any, ...]:

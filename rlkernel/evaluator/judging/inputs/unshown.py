@@ -3,8 +3,9 @@
 `torch.clamp(x, max=200)` of normal numbers changes none of them, eight times as large or not, and whoever leaves it out would be
 right. So the reference is watched while it is called: which limits were reached, which comparisons had both answers. For what was
 never seen, a few numbers are planted: large ones where a limit is far away, rows of zeros where it is next to zero, NaN where an
-input's NaN is replaced, and the very number to which an input is compared. What shows something, and leaves the outputs as finite
-as they are, is judged in a round of its own. Source: ours.
+input's NaN is replaced, and the very number to which an input is compared; or all of an input is made smaller, as for the limit
+of one in `x * torch.clamp(10 / x.norm(), max=1)`. What shows something, and leaves outputs as finite as they are, is judged in
+a round of its own. Source: ours.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ LARGE = 64.0
 """The least of the large numbers that are tried: eight times what is drawn is half of that."""
 LEVELS = 5
 """Large numbers that are tried, each twice the one before."""
+SMALLER = 2.0**-5, 2.0**-10
+"""What all of an input is multiplied with, to show a limit on what grows where it is smaller, such as that of `10 / x.norm()`."""
 MOST_CALLS = 24
 """Calls of a reference in which numbers are planted."""
 MOST_PLANTS = 3
@@ -58,6 +61,8 @@ class Plant:
     values: tuple[float, ...]
     rows: bool = False
     """Whether whole rows along the last axis get one."""
+    scale: float = 1.0
+    """What all of the input is multiplied with besides; then there are no values."""
 
     note = UNSHOWN
 
@@ -220,12 +225,17 @@ def _tried(effect: Effect, inputs: Sequence[torch.Tensor]) -> Iterator[Plant]:
             for place in places:
                 large = first * 2.0**level
                 yield Plant(place, (large, -large) if bool((inputs[place] < 0).any()) else (large,))
+        if effect.place is None:
+            scaled = [place for place in places if bool((inputs[place] != inputs[place].round()).any())]  # masks stay masks
+            yield from (Plant(place, (), scale=scale) for scale in SMALLER for place in scaled)
 
 
 def planted(inputs: list[Any], plant: Plant, seed: int) -> list[Any]:
     """The arguments of forward with numbers planted at places drawn from `seed`; no other tensor than that one is another."""
 
     def change(tensor: torch.Tensor) -> torch.Tensor:
+        if not plant.values:
+            return tensor * plant.scale
         generator = torch.Generator().manual_seed(seed)
         shape = (*tensor.shape[:-1], 1) if plant.rows and tensor.dim() > 1 else tensor.shape
         drawn = torch.rand(shape, generator=generator)

@@ -45,6 +45,7 @@ def reference(answer: str) -> Reference:
         ("F.hardtanh(x, -300.0, 300.0)", [(0, (512.0, -512.0), False)]),
         ("torch.where(x > 50, x * x, x)", [(0, (64.0, -64.0), False)]),
         ("torch.where(x > math.nan, 1.0, x)", []),  # nothing is
+        ("x * torch.clamp(1.0 / x.norm(), max=1.0)", [(0, (), False)]),  # shown where all of it is smaller
         ("F.relu(x * x)", []),  # nothing shows what is below zero
         ("x / x.norm(dim=1, keepdim=True).clamp(min=1e-12)", [(0, (0.0,), True)]),
         ("x.nan_to_num(nan=0.5)", [(0, NAN, False)]),
@@ -68,6 +69,13 @@ def reference(answer: str) -> Reference:
 def test_what_shows_what_no_draw_does(answer: str, found: list[tuple[int, tuple[float, ...], bool]]) -> None:
     made = plants_of(reference(answer), SOURCE.format(answer=answer))
     assert [(one.place, str(one.values), one.rows) for one in made] == [(place, str(v), rows) for place, v, rows in found]
+
+
+def test_a_mask_of_numbers_is_made_no_smaller() -> None:
+    source = SOURCE.format(answer="x * label / label.sum().clamp(min=1)")
+    source = source.replace("torch.randint(0, 32, (64,))", "(torch.rand(64, 32) > 0.5).float()")
+    made = plants_of(load_reference(source, small=False), source)
+    assert all(plant.values for plant in made)
 
 
 def test_numbers_are_planted_in_one_input_at_places_of_the_seed() -> None:

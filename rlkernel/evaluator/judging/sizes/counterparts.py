@@ -94,13 +94,10 @@ def _near(pairs: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
 
 def parts(value: int, known: Counterparts, *, rounded: bool = False) -> tuple[int, ...]:
     """What may stand at smaller sizes for a part of a size, ascending; nothing for what is a size itself. rounded: whether it is
-    rounded up where no size has a whole part there, as the blocks of a grid are counted. Where it is a simple part of a size that
-    stays, it may stay, too: 64 pairs of 128 rows, beside 4096 columns.
+    rounded up where no size has a whole part there, as the blocks of a grid are counted.
 
     >>> parts(32, {2048: (256,)}), parts(32, {2048: (256,), 32: (32,)}), parts(31, {2048: (256,)})
     ((4,), (), ())
-    >>> parts(64, {128: (128,), 4096: (512,)}), parts(64, {4096: (512,), 65536: (65536,)})
-    ((8, 64), (8,))
     >>> parts(15625, {4000000: (225,)}), parts(15625, {4000000: (225,)}, rounded=True)
     ((), (1,))
     """
@@ -108,8 +105,6 @@ def parts(value: int, known: Counterparts, *, rounded: bool = False) -> tuple[in
         return ()
     wholes = [(full // value, small) for full, smaller in known.items() if full % value == 0 for small in smaller if small < full]
     exact = {small // count for count, small in wholes if small % count == 0}
-    if (exact or rounded) and any(known.get(value * part) == (value * part,) for part in PARTS):
-        exact.add(value)
     return tuple(sorted(exact or {-(-small // count) for count, small in wholes if rounded}))
 
 

@@ -122,7 +122,7 @@ def fits(message: bytes) -> bool:
 
 
 def parse(text: bytes, most: int = MAX_VALUES) -> dict[str, Any]:
-    """The header, of so many values at most; raises BadMessage. What its values would cost is known before one of them is made."""
+    """The header, of so many values at most; raises BadMessage. What its values would cost is known before one is made."""
     values, depth = _extent(text)
     if values > most:
         raise BadMessage(f"a header of more than {most} values")

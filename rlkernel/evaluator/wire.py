@@ -33,7 +33,10 @@ DTYPES = {
 MAX_HEADER = 24 << 20
 MAX_BODY = 1 << 30
 MAX_VALUES = 1 << 21
-"""Values in a header: of seven parts of Programs with as many steps as one may have. Read, they take up to 130 MB."""
+"""Values in a header that a child answers with: of seven parts of Programs with as many steps as one may have. Read, they take
+up to 130 MB."""
+MOST_ASKED = 2 * MAX_VALUES
+"""Values in a header that a child is asked with: beside the Programs of an answer, it tells what was compiled for each launch."""
 MAX_DEPTH = 64
 """Nesting of a header; what is deeper could be read but not be written again."""
 
@@ -118,11 +121,11 @@ def fits(message: bytes) -> bool:
     return header <= MAX_HEADER and _extent(text)[0] <= MAX_VALUES
 
 
-def parse(text: bytes) -> dict[str, Any]:
-    """The header; raises BadMessage. What its values would cost is known before any of them is made."""
+def parse(text: bytes, most: int = MAX_VALUES) -> dict[str, Any]:
+    """The header, of so many values at most; raises BadMessage. What its values would cost is known before one is made."""
     values, depth = _extent(text)
-    if values > MAX_VALUES:
-        raise BadMessage(f"a header of more than {MAX_VALUES} values")
+    if values > most:
+        raise BadMessage(f"a header of more than {most} values")
     if depth > MAX_DEPTH:
         raise BadMessage(f"a header nested deeper than {MAX_DEPTH}")
     try:
@@ -178,7 +181,7 @@ def send(sock: socket.socket, message: bytes) -> None:
 
 
 def receive(sock: socket.socket) -> tuple[dict[str, Any], bytes] | None:
-    """Blocking read of one message; None at the end of the stream."""
+    """Blocking read of one message, as a child is asked with them; None at the end of the stream."""
     prefix = _exactly(sock, PREFIX.size)
     if prefix is None:
         return None
@@ -186,7 +189,7 @@ def receive(sock: socket.socket) -> tuple[dict[str, Any], bytes] | None:
     text, raw = _exactly(sock, header), _exactly(sock, body)
     if text is None or raw is None:
         raise BadMessage("the stream ended inside a message")
-    return parse(text), raw
+    return parse(text, MOST_ASKED), raw
 
 
 def _exactly(sock: socket.socket, count: int) -> bytes | None:

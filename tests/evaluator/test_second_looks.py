@@ -310,9 +310,9 @@ async def test_who_is_right_at_its_own_sizes_is_right() -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("status", [Status.RUNTIME_ERROR, Status.CRASH])
+@pytest.mark.parametrize("status", [Status.RUNTIME_ERROR, Status.CRASH, Status.INVALID])
 async def test_whose_forward_fails_at_the_first_sizes_alone_is_looked_at(status: Status) -> None:
-    """Its text need not have a size as a number: `assert x.shape[1] == 8 * BLOCK`."""
+    """Its text need not have a size as a number: `assert x.shape[1] == 8 * BLOCK`. Nor whose constructor does."""
     traced = list[str]()
     found = await after(Judge(columns=judged()), Ended(status, "in forward"), traced=traced)
     assert found is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import anyio
@@ -59,6 +60,21 @@ def test_headers_come_back_and_their_extent_is_bounded_from_above(header: dict[s
 def test_headers_that_are_refused(text: bytes, message: str) -> None:
     with pytest.raises(wire.BadMessage, match=message):
         wire.parse(text)
+
+
+def test_a_child_may_be_asked_with_more_than_it_may_answer_with() -> None:
+    """A recurrent layer of 55,000 steps filled an answer nearly, and what was compiled for each launch came beside it."""
+    count = wire.MAX_VALUES - 2  # an empty list counts 2
+    message = wire.pack({"a": [[]] * count})
+    with pytest.raises(wire.BadMessage, match="of more than 2097152 values"):
+        wire.parse(message[wire.PREFIX.size :])
+    mine, theirs = socket.socketpair()
+    with mine, theirs, ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(wire.receive, theirs)
+        mine.sendall(message)
+        received = asked.result(60)
+    assert received is not None
+    assert len(received[0]["a"]) == count
 
 
 def test_who_sends_knows_whether_it_will_be_read() -> None:

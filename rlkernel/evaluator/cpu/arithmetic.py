@@ -135,6 +135,13 @@ class Arithmetic(InterpreterBuilder):  # type: ignore[misc]
     def ternary_op(self, lhs: Any, rhs: Any, other: Any, op: Any) -> Any:
         return self._elementwise([lhs, rhs, other], op, SIMPLE, other.dtype.scalar)
 
+    def get_all_ones_value(self, type: Any) -> Any:
+        """What `~x` flips bits with. Triton's interpreter writes -1, which no unsigned number of numpy is."""
+        kind = triton_interpreter._get_np_dtype(type)
+        if not np.issubdtype(kind, np.unsignedinteger):
+            return super().get_all_ones_value(type)
+        return TensorHandle(np.full(1, np.iinfo(kind).max, dtype=kind), type.scalar)
+
     def create_select(self, condition: Any, lhs: Any, rhs: Any) -> Any:
         made = np.where(condition.data, lhs.data, rhs.data)
         self._work(made, rhs.dtype, SIMPLE)

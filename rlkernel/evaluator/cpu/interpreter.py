@@ -179,6 +179,10 @@ class Interpreter:
             machine.shortens = False
         return self.launch(launch, config, args, dry=True)
 
+    def count_again(self, launch: Launch, counts: Counts) -> None:
+        """A launch is priced as one that is alike: of what that one has left on the machine, only efforts are added up."""
+        self.machine.efforts.note(self.program.functions[launch.function].source, counts)
+
     def launch(self, launch: Launch, config: Config, args: dict[str, Any], *, dry: bool) -> Counts:
         """Run the grid (or, dry, sample it). Raises OutOfBounds, KernelFailed, KernelRejected, TooMuchWork where the machine has
         a pace, and, dry, DecidedByMemory."""

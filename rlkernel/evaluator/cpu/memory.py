@@ -82,6 +82,9 @@ class Memory(Arithmetic):
         self.chain = Chain()
         self._missing: dict[int, int] = {}
         """Program -> the most elements that masks of its loads left out, where programs have data and may take turns."""
+        self.touched: dict[int, tuple[int, int]] = {}
+        """Storage -> the first byte of it that this launch touches, and the one after the last, while launches are priced; where
+        memory decides addresses, they are not known."""
         self._moved: dict[int, float] = {}
         """Place of a storage -> the bytes that the last access to it has moved, while launches are priced."""
         self._starts = np.zeros(0, dtype=np.uint64)
@@ -109,6 +112,7 @@ class Memory(Arithmetic):
         self.dry, self.makes_pointers = dry, False
         self._hints.clear()
         self._missing.clear()
+        self.touched.clear()
         # Assertions watch integers for overflow. They are not compiled in, so they only count in a price.
         self.options = _WATCHED if dry else _UNWATCHED
         self._order = sorted(range(len(extents)), key=lambda i: extents[i][0])
@@ -173,6 +177,7 @@ class Memory(Arithmetic):
             storage = self._order[place]
             self._moved[place] = float(mine.size * width)
             if not unknown:
+                self._touch(place, storage, int(mine.min()), int(mine.max()) + width)
                 sectors = np.unique(mine // np.uint64(SECTOR))
                 self._moved[place] = moved = float(sectors.size * SECTOR)
                 self.reuse.touch(storage, sectors, moved)
@@ -186,6 +191,12 @@ class Memory(Arithmetic):
             storage = self._aimed_at(addresses, parts)
             self.counts.store(storage, addresses.size * width, (math.prod(shape) - addresses.size) * width)
         return parts
+
+    def _touch(self, place: int, storage: int, low: int, high: int) -> None:
+        """Note what is touched of a storage."""
+        start = int(self._starts[place])
+        before = self.touched.get(storage, (low - start, high - start))
+        self.touched[storage] = min(before[0], low - start), max(before[1], high - start)
 
     def _note_undone(self, missing: int, *, write: bool) -> None:
         """An access leaves so many elements out. A store that leaves out fewer than the loads did writes what stands for these,

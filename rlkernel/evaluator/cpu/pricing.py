@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from rlkernel.evaluator.compile.binaries import MAX_CONFIGS
+from rlkernel.evaluator.cpu.alike import Alike
 from rlkernel.evaluator.cpu.interpreter import Interpreter, KernelFailed
 from rlkernel.evaluator.cpu.memory import OutOfBounds
 from rlkernel.evaluator.cpu.reached import Reached, Shares
@@ -23,7 +24,7 @@ from rlkernel.evaluator.messages.children import StepTime
 from rlkernel.evaluator.messages.judgement import KnownInput
 from rlkernel.evaluator.program.kernel_text import KernelRejected
 from rlkernel.evaluator.program.operators import writes
-from rlkernel.evaluator.program.replay import Replay, tensors_in
+from rlkernel.evaluator.program.replay import Replay
 from rlkernel.evaluator.program.schema import Config, Launch, Op, Program, Step
 from rlkernel.evaluator.program.tensors import flatten, meta_tensors
 from rlkernel.evaluator.program.variant import Specs
@@ -92,6 +93,7 @@ class Pricing:
         self.profile = profile
         self.precision = precision
         self._interpreter = Interpreter(program, profile)
+        self._alike = Alike()
         self.shares = Shares()
         """What the forward that was priced last touches."""
 
@@ -101,13 +103,17 @@ class Pricing:
         return self._interpreter.idle
 
     def _price(self, launch: Launch, config: Config, args: dict[str, Any], room: Room = ANY_ROOM) -> tuple[float, Counts]:
-        counts = self._interpreter.price(launch, config, args, room)
-        sizes: dict[int, int] = {}
-        for tensor in tensors_in(args):
-            storage = tensor.untyped_storage()
-            sizes.setdefault(storage._cdata, storage.nbytes())
-        counts.storages = list(sizes)
-        return launch_us(counts, list(sizes.values()), config.options.get("num_warps", 4), self.profile, room), counts
+        """The time of a launch, and what it does; that of one that is alike where there was one. Raises as `rows` does."""
+        interpreter = self._interpreter
+        pending = self._alike.pending(launch, config, args, room, interpreter.known)
+        if (found := pending.found) is not None:
+            interpreter.count_again(launch, found[1])
+            return found
+        counts = interpreter.price(launch, config, args, room)
+        counts.storages = [*pending.lying.storages]
+        us = launch_us(counts, [*pending.lying.sizes], config.options.get("num_warps", 4), self.profile, room)
+        pending.learn(us, counts, interpreter.machine.touched)
+        return us, counts
 
     def orders(self, specs: Specs) -> dict[int, list[int]]:
         """Forward step -> its configurations from the fastest to the slowest, of launches that choose among several; those that

@@ -12,11 +12,12 @@ Five kinds of candidates get one, and no others:
 - one that is right, and whose host code holds sizes against numbers of its own (`judging.sizes.host_limits`): it must be right
   where these are as small as the problem is, too;
 - one that is not right, and may be made for its own sizes: its text has one of them as a number, or a number made of one, its
-  forward fails and can be traced at full shape, its kernels fail while they run, their masks leave elements out and leave none
-  out at full shape, or it calls other kernels there. If it is right at longer sizes, it is right; where it has a loop that is
-  too short there, also at sizes beyond these. Where its text has sizes as numbers, these are smaller in all its looks where the
-  problem is (`judging.sizes.own_sizes`), and the first look is at the first sizes. Otherwise that is at sizes that fill blocks as
-  the full ones do; where forward fails, it is at the first sizes, and what forward asserts is left out.
+  constructor or its forward fails and can be traced at full shape, its kernels fail while they run, their masks leave elements
+  out and leave none out at full shape, or it calls other kernels there. If it is right at longer sizes, it is right; where it
+  has a loop that is too short there, also at sizes beyond these. Where its text has sizes as numbers, these are smaller in all
+  its looks where the problem is (`judging.sizes.own_sizes`), and the first look is at the first sizes. Otherwise that is at
+  sizes that fill blocks as the full ones do; where constructor or forward fails, it is at the first sizes, and what host code
+  asserts is left out.
 
 A look that takes too long, or that ends before kernels run, says nothing. Kernels that fail in a look count where no other look
 shows what is too short: who is right where a grid has one program may race with itself where it has two.
@@ -53,6 +54,8 @@ from rlkernel.types import Evaluation, Problem, Status
 
 TIMES_SMALLER = 2
 """How many times sizes are made smaller for a candidate that takes the interpreter too long."""
+BEFORE_KERNELS = (Status.RUNTIME_ERROR, Status.CRASH, Status.INVALID)
+"""What becomes of a candidate whose host code raises: in forward, or in its constructor and before."""
 
 
 class SecondLooks:
@@ -76,7 +79,7 @@ class SecondLooks:
         """The same, whatever is left for looks."""
         if isinstance(found, Judged) and found.evaluation.correct:
             return await self._beyond(one, found)
-        if isinstance(found, Ended) and found.status in (Status.RUNTIME_ERROR, Status.CRASH) and not found.ran:
+        if isinstance(found, Ended) and found.status in BEFORE_KERNELS and not found.ran:
             if not await self._traced_at_full(one):
                 return None
             bare = replace(one, code=without_asserts(one.code))

@@ -155,9 +155,15 @@ for _name, _method in _METHODS.items():
 
 def has_numbers(value: Any) -> bool:
     """Whether a number, or a list of numbers, holds one that is known when the weights are."""
+    if type(value) in _PLAIN:  # nearly always, and asked for each part of each launch
+        return False
     if isinstance(value, (list, tuple)):
-        return any(has_numbers(item) for item in value)
+        return any(type(item) not in _PLAIN and has_numbers(item) for item in value)
     return isinstance(value, (HostFloat, HostInt))
+
+
+_PLAIN = frozenset({str, int, bool, float, type(None)})
+"""The types of values that are no such numbers."""
 
 
 def _aware(operation: str, plain: Callable[..., Any]) -> Callable[..., Any]:

@@ -21,6 +21,7 @@ def test_the_best_window_is_consecutive_and_the_later_of_equal_ones() -> None:
     assert BestWindow()(REWARDS) == (2, 3, 4, 5)
     assert BestWindow(count=2)([2.0, 1.0, 0.0, 1.0]) == (0, 1)
     assert BestWindow(count=2)([1.0, 1.0, 1.0]) == (1, 2)
+    assert BestWindow(count=4)([0.0, 1.0]) == (0, 1)  # all there are, though the second alone is worth as much
 
 
 def test_last_and_all() -> None:

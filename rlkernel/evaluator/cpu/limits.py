@@ -47,8 +47,6 @@ _KINDS: dict[type[ast.cmpop | ast.operator], tuple[str, str]] = {
 }  # fmt: skip
 """What Python's operator is called, and how it tells numbers apart."""
 _EXTREMES = {"min", "max", "minimum", "maximum"}
-_BY_ANY_NAME = {ORDER, "rshift"}
-"""The ways in which a number may be held that is a variable; elsewhere that may be a size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,14 +201,13 @@ def _instead(value: Any, number: float) -> Any:
 
 def alone(tree: ast.FunctionDef) -> AbstractSet[Named]:
     """The numbers and variables that a kernel's text holds others against in one way and uses for nothing else. What parts
-    numbers is a number of the text, but for a shift: a variable may be a size that is the same at both, as the heads of `place //
-    heads`. What
+    numbers is a number of the text: a variable may be a size that is the same at both, as the heads of `place // heads`. What
     takes a place apart and puts it together, as `>> 5` beside `& 31` or `// 32` beside `* 32`, is none; nor is the mask of a
     swizzle, as in `p ^ ((p >> 7) & 31)`."""
     every = Counter(_name(node) for node in ast.walk(tree))
     ways: Counter[Named] = Counter(
         (_way(node), name) for node in ast.walk(tree) for side in _sides_of(node)
-        if (name := _name(side)) and (_way(node) in _BY_ANY_NAME or isinstance(side, ast.Constant))
+        if (name := _name(side)) and (_way(node) == ORDER or isinstance(side, ast.Constant))
     )  # fmt: skip
     operators: dict[int, set[type[ast.operator]]] = {}
     for node in ast.walk(tree):

@@ -69,8 +69,8 @@ def page() -> str:
         "earlier runs, of the preset `h200`, had been looked at, and before any run of this one. Those that are marked were "
         "added after a look at runs: that of the first look at runs of the preset `cpu`, for the size of its effect, where "
         "`make ablation` decides it; those of level and kind, before any run of their new arms, because others differed in two "
-        "things at once; those at twice the learning rate, before any run of theirs, because at five times that runs of this "
-        "preset compare 0 with 0.",
+        "things at once; those at twice the learning rate, before any run of theirs, because runs of this preset at five times "
+        "the usual one compare 0 with 0.",
         f"**The rule.** {RULE}",
         "**The window** is the second half of the steps if nothing else is said: the mean of the validations, or of the training "
         "steps, in it. `python -m experiments.power` says what so many seeds can detect.",

@@ -73,7 +73,7 @@ def alike_line(pairs: Sequence[AlikePair]) -> str:
         return "No A/A pairs: they need four seeds of an arm, or two seeds that were made twice."
     missed = [pair for pair in pairs if not pair.holds]
     shown = [f"{pair.arm} in {pair.metric} ({pair.how})" for pair in missed]
-    told = f"; the others: {', '.join(shown)}" if shown else ""
+    told = f"; not in: {', '.join(shown)}" if shown else ""
     return f"{len(pairs) - len(missed)} of {len(pairs)} A/A intervals contain 0 ({0.95 * len(pairs):.0f} expected){told}."
 
 

@@ -73,7 +73,16 @@ def from_nothing(flags: Flags) -> int:
         chosen = replace(chosen, world=replace(world, conversations=conversations, extra=extra))
     if flags.dry_run:
         chosen, out = rehearsal(chosen), RUNS / "dry_run"
-    if anyio.run(partial(make, chosen, flags.out or out, until, judge_anew=flags.judge_anew, micro_batch=flags.micro_batch)):
+    if anyio.run(
+        partial(
+            make,
+            chosen,
+            flags.out or out,
+            until,
+            judge_anew=flags.judge_anew,
+            micro_batch=None if flags.dry_run else flags.micro_batch,
+        )
+    ):
         return 0
     print(f"stopped after {flags.limit_seconds:g} s: the same command goes on", file=sys.stderr)
     return GOES_ON

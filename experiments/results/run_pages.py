@@ -6,10 +6,12 @@ pages are made from run directories alone: `--again` leaves them as they are.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from experiments.checked_in import MANIFESTS
 from experiments.results.turns import shortened, turn_lines
 from rlkernel.report.columns import METRICS, OPTIONAL
 from rlkernel.report.samples import ChosenTrajectory, choose_trajectories
@@ -21,20 +23,29 @@ FOLDER = "runs"
 
 
 def write_run_pages(runs: Iterable[RunRecord], out: Path) -> None:
-    """Write the pages of these runs, and of no others, below the folder of results."""
+    """Write the pages of these runs below the folder of results, and delete those of runs that no experiment there has."""
     pages = {f"{name_of(run)}.md": run_page(run) for run in runs}
     folder = out / FOLDER
     folder.mkdir(exist_ok=True)
+    kept = {f"{name}.md" for manifests in out.glob(f"*/{MANIFESTS}") for name in _named(manifests)}
     for stale in folder.glob("*.md"):
-        if stale.name not in pages:
+        if stale.name not in kept | pages.keys():
             stale.unlink()
     for name, text in pages.items():
         (folder / name).write_text(text, encoding="utf-8")
 
 
+def _named(manifests: Path) -> list[str]:
+    return [_name(one) for one in json.loads(manifests.read_text(encoding="utf-8"))]
+
+
 def name_of(run: RunRecord) -> str:
     """The name of a run's page without the suffix: that of its directory, as its manifest tells it."""
-    return f"{run.arm}-seed{run.seed}-{run.manifest['fingerprint'][:8]}"
+    return _name({**run.manifest, "arm": run.arm, "seed": run.seed})
+
+
+def _name(manifest: Mapping[str, Any]) -> str:
+    return f"{manifest['arm']}-seed{manifest['seed']}-{manifest['fingerprint'][:8]}"
 
 
 def pages_in(out: Path) -> frozenset[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -29,7 +30,11 @@ def turn_lines(turn: Mapping[str, Any]) -> list[str]:
     facts = [turn["status"], f"reward {turn['reward']:.2f}"]
     facts += [f"speedup {turn['speedup']:.2f}"] if turn["speedup"] else []
     facts += [f"coverage {100 * turn['coverage']:.0f} %"] if turn["coverage"] is not None else []
-    lines = [f"**Turn {turn['number']}**: {', '.join(facts)}.", "", "````text", turn["answer"].strip("\n"), "````", ""]
-    if turn["feedback"]:
-        lines += ["The evaluator said:", "", "````text", turn["feedback"].strip("\n"), "````", ""]
-    return lines
+    lines = [f"**Turn {turn['number']}**: {', '.join(facts)}.", "", *_block(turn["answer"])]
+    return [*lines, "The evaluator said:", "", *_block(turn["feedback"])] if turn["feedback"] else lines
+
+
+def _block(text: str) -> list[str]:
+    """A text as it is, in a block whose fence is longer than any in the text."""
+    fence = "`" * max(4, 1 + max(map(len, re.findall("`+", text)), default=0))
+    return [f"{fence}text", text.strip("\n"), fence, ""]

@@ -9,7 +9,7 @@ threshold between two ways to do the same changes nothing. The same holds for wh
 What comes from memory is left alone, since nobody knows it at full shape, but for what a turn that stands for others counts as
 such. So is a number that a kernel also computes with: of
 `min(rows - first, GROUP)`, beside which groups of GROUP rows are counted, one alone would make no sense; and a minimum or maximum
-with one, which guards what is divided by. Source: ours.
+with a whole one, as in `sum / tl.maximum(count, 1)`, which guards what is divided by. Source: ours.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def _moved(kind: str, numbers: Sides, full: Span, small: Span, less: float) -> f
         seen = small.low < number, small.high > number
         if all(now or not then for now, then in zip(seen, decides, strict=True)):
             return None
-        return number * share if number % 1 else math.floor(number * share)
+        return number * share if number % 1 or number * share < 1 else math.floor(number * share)
     share = less * (small.high + 1) / (full.high + 1)  # of places that are counted from zero
     if kind == EQUAL:
         if not full.low <= number <= full.high or small.low <= number <= small.high:
@@ -272,7 +272,7 @@ def _sides_of(node: ast.AST) -> list[ast.expr]:
         return [node.left, node.right]
     if isinstance(node, ast.Call) and len(node.args) == 2 and not node.keywords:
         name = node.func.attr if isinstance(node.func, ast.Attribute) else _name(node.func)
-        guards = any(isinstance(one, ast.Constant) and one.value == 1 for one in node.args)  # max(count, 1)
+        guards = any(isinstance(one, ast.Constant) and type(one.value) is int and one.value == 1 for one in node.args)
         return (
             node.args if name in _EXTREMES and not guards and not any(isinstance(one, ast.Starred) for one in node.args) else []
         )

@@ -31,13 +31,15 @@ class Tried:
         self._touched = touched
         self._may_show = False
         self._first_call = False
+        self._others = True
+        """Whether other configurations are tried in a first call."""
 
     def launch(self, step: Launch, args: Mapping[str, Any], run: Run, others: Callable[[], Sequence[Run]]) -> None:
         """Make a launch, whose kernel `run` runs once; others: what runs it in each other configuration."""
         touched = self._touched.get(self._program.functions[step.function].source, Touched())
         stored = kept_by_none(step, touched, args)
         if self._first_call:
-            as_first(step, args, run, [partial(_if_it_runs, one, stored) for one in others()])
+            as_first(step, args, run, [partial(_if_it_runs, one, stored) for one in others()] if self._others else ())
             return
         self._may_show |= may_show(step, touched, args)
         run()
@@ -45,19 +47,24 @@ class Tried:
             self._may_show = bool(others())
 
     def shows(self, machine: Machine, made: Callable[[], Module[Round]], one: Round, left: Any, most_work: float) -> bool:
-        """Whether the first call of a module leaves something else in a round than this, which a steady call has `left`."""
+        """Whether the first call of a module leaves something else in a round than this, which a steady call has `left`. Other
+        configurations are left out where they are too much work: one that nobody would choose may be."""
         if not self._may_show:
             return False
-        self._first_call, machine.pace = True, Pace(most_work)
+        self._first_call = True
         try:
-            module = made()
-            return differ(left, (*module.call(one), module.watched(one)))
-        except (KernelFailed, OutOfBounds, StepFailed):  # what a kernel has changed before leads it astray
-            return True
-        except TooMuchWork:
+            for self._others in (True, False):
+                machine.pace = Pace(most_work)
+                try:
+                    module = made()
+                    return differ(left, (*module.call(one), module.watched(one)))
+                except (KernelFailed, OutOfBounds, StepFailed):  # what a kernel has changed before leads it astray
+                    return True
+                except TooMuchWork:
+                    continue
             return False
         finally:
-            self._first_call, machine.pace = False, None
+            self._first_call, self._others, machine.pace = False, True, None
 
 
 def _if_it_runs(run: Run, stored: Sequence[torch.Tensor]) -> None:

@@ -86,10 +86,14 @@ def _cleared(args: Mapping[str, Value], hook: Sequence[Step]) -> list[str] | Non
     found: list[str] = []
     for step in hook:
         names = [name for name, value in args.items() if isinstance(step, Op) and step.args[:1] == (value,)]
-        if not isinstance(step, Op) or step.op != "aten.zero_.default" or not names:
+        if not isinstance(step, Op) or not names or not _clears(step):
             return None
         found += names
     return found
+
+
+def _clears(step: Op) -> bool:
+    return step.op == "aten.zero_.default" or (step.op == "aten.fill_.Scalar" and step.args[1:] == (0,))
 
 
 def _key(tuner: Any, kwargs: dict[str, Any]) -> tuple[Any, ...]:

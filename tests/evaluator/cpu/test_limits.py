@@ -33,7 +33,7 @@ def hidden(full: list[tuple[Any, Any]], small: list[tuple[Any, Any]], kind: str 
 
 def test_a_number_that_decides_at_full_shape_alone_is_as_much_smaller_as_what_is_held_against_it() -> None:
     assert hidden([(block(0, 4095), 1000), (block(4096, 8191), 1000)], [(block(0, 511), 1000)]) == (False, 62)
-    assert hidden([(3, block(0, 7))], [(3, block(0, 1))]) == (True, 0)
+    assert hidden([(3, block(0, 7))], [(3, block(0, 1))]) == (True, 3 / 7)  # 0 of whole numbers, and above it of others
     assert hidden([(8192, 1000)], [(512, 1000)]) == (False, 62), "a size alone"
     assert hidden([(block(0, 4095), tl.constexpr(1000))], [(block(0, 511), tl.constexpr(1000))]) == (False, 124)
 

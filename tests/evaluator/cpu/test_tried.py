@@ -83,6 +83,26 @@ class Parts:
         return {}
 
 
+class SlowBeside(Halving):
+    """The same, of which another configuration is too much work."""
+
+    def call(self, one: float) -> tuple[torch.Tensor]:
+        x = torch.full((4,), one)
+
+        def slow() -> None:
+            raise TooMuchWork
+
+        self.tried.launch(TUNED, {"x": x}, lambda: x.mul_(0.5), lambda: [slow])
+        return (x,)
+
+
+def test_another_configuration_that_is_too_much_work_excuses_nothing() -> None:
+    tried = Tried(PROGRAM, {"text": Touched(("x",), ("x",))}, all_written)
+    (left,) = SlowBeside(tried).call(8.0)
+    for _ in range(2):  # each first call tries them
+        assert tried.shows(MACHINE, lambda: SlowBeside(tried), 8.0, (left, {}), 1e6)
+
+
 @pytest.mark.parametrize("unwritten", [True, False])
 @pytest.mark.parametrize("error", [None, OutOfBounds])
 def test_what_another_configuration_leaves_shows_where_a_part_stays_unwritten(

@@ -76,7 +76,7 @@ async def test_what_a_module_prints_is_heard_and_the_verdict_is_the_same(pool: P
 @pytest.mark.parametrize(
     ("code", "status", "kept"),
     [
-        ("print('about to raise')\nraise ValueError('no')\n", Status.INVALID, "about to raise\n".__eq__),
+        ("print('about to raise')\nraise ValueError('no')\n", Status.INVALID, ("about to raise\n" * 2).__eq__),  # likewise
         ("import os\nprint('last words', end='')\nos._exit(3)\n", Status.CRASH, ("last words" * 2).__eq__),  # at full shape, too
         ("print('waiting')\nwhile True: pass\n", Status.TIMEOUT, "waiting\n".__eq__),
         ("print('z' * 50_000_000)\nraise ValueError\n", Status.INVALID, ("z" * (MOST - 1) + "\n").__eq__),
@@ -102,7 +102,7 @@ async def test_the_pipe_is_for_writing_alone_and_opens_nothing(pool: Pool, relu:
         "raise ValueError\n"
     )
     found, text = await heard(pool, relu, code)
-    assert (found.status, text) == (Status.INVALID, "refused\n" * 3)
+    assert (found.status, text) == (Status.INVALID, "refused\n" * 3 * 2)  # at full shape, too
 
 
 @pytest.mark.anyio

@@ -8,6 +8,7 @@ from typing import Any
 
 from experiments.results.run_pages import name_of, pages_in, run_page, write_run_pages
 from experiments.results.transcripts import places
+from experiments.results.turns import shortened, turn_lines
 from rlkernel.report.columns import METRICS
 from rlkernel.report.summary import RunRecord
 from rlkernel.types import Evaluation, Status
@@ -52,12 +53,23 @@ def test_a_page_has_each_validation_and_trajectories_of_the_last(tmp_path: Path)
     assert "worst" not in page
 
 
+def test_an_answer_with_fences_of_its_own_stays_in_its_block(tmp_path: Path) -> None:
+    page = turn_lines(shortened(1, turn(1.0, "````\n# no heading\n````")))
+    assert page[2:6] == ["`````text", "````\n# no heading\n````", "`````", ""]
+
+
 def test_pages_of_other_runs_are_deleted_and_experiments_link_those_that_are_there(tmp_path: Path) -> None:
     first, second = run(tmp_path, 0), run(tmp_path, 1)
     out = tmp_path / "out"
     out.mkdir()
     write_run_pages([first, second], out)
     assert pages_in(out) == {"trloo-seed0-0123abcd", "trloo-seed1-0123abcd"}
+    (out / "mismatch").mkdir()
+    manifests = out / "mismatch" / "manifests.json"
+    manifests.write_text(json.dumps([{"arm": "trloo", "seed": 0, "fingerprint": first.manifest["fingerprint"]}]))
+    write_run_pages([second], out)
+    assert pages_in(out) == {name_of(first), name_of(second)}  # an experiment that was written earlier has the first
+    manifests.write_text("[]")
     write_run_pages([second], out)
     assert pages_in(out) == {name_of(second)}
     rows = places("transfer", [first, second], "world", pages_in(out))[-2:]

@@ -10,6 +10,7 @@ a round of its own. Source: ours.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -167,20 +168,19 @@ def plants_of(reference: Reference, source: str) -> tuple[Plant, ...]:
     if "ignore_index" not in source:
         of_losses = IGNORED if str(int(IGNORED)) not in source else None
         missing = {one: None for one in missing if one.name not in IGNORES and not (one.whole and one.number == of_losses)}
-    found, calls, usual = list[Plant](), 0, usual_call(model, reference.inputs(0))
-    while missing and len(found) < MOST_PLANTS:
-        effect = next(iter(missing))
-        del missing[effect]
-        for plant in _tried(effect, tensors_of(reference.inputs(0))):
-            if calls == MOST_CALLS:
-                return tuple(found)
-            calls += 1
-            inputs = planted(reference.inputs(0), plant, 0)
-            watching = _Watching(tensors_of(inputs))
-            if usual.borne(model, inputs, watching) and effect in watching.seen:
-                found.append(plant)
-                missing = {one: None for one in missing if one not in watching.seen}
-                break
+    found, usual = list[Plant](), usual_call(model, reference.inputs(0))
+    given = tensors_of(reference.inputs(0))
+    # What is rarer comes last, because the calls are few.
+    tries = [(effect, plant) for tried in (_tried, _smaller) for effect in missing for plant in tried(effect, given)]
+    for effect, plant in itertools.islice((one for one in tries if one[0] in missing), MOST_CALLS):
+        inputs = planted(reference.inputs(0), plant, 0)
+        watching = _Watching(tensors_of(inputs))
+        if usual.borne(model, inputs, watching) and effect in watching.seen:
+            found.append(plant)
+            for seen in watching.seen & missing.keys():
+                del missing[seen]
+        if len(found) == MOST_PLANTS:
+            break
     return tuple(found)
 
 
@@ -225,9 +225,16 @@ def _tried(effect: Effect, inputs: Sequence[torch.Tensor]) -> Iterator[Plant]:
             for place in places:
                 large = first * 2.0**level
                 yield Plant(place, (large, -large) if bool((inputs[place] < 0).any()) else (large,))
-        if effect.place is None:
-            scaled = [place for place in places if bool((inputs[place] != inputs[place].round()).any())]  # masks stay masks
-            yield from (Plant(place, (), scale=scale) for scale in SMALLER for place in scaled)
+
+
+def _smaller(effect: Effect, inputs: Sequence[torch.Tensor]) -> Iterator[Plant]:
+    """All of an input made smaller, which may show a limit on what is computed of it."""
+    number = abs(effect.number or 0.0)
+    plain = effect.place is None and not effect.whole and effect.name not in ("eq", "ne", *IGNORES)
+    if plain and LITTLE < number < math.inf and effect.side not in ("nan", "infinite"):
+        scaled = [place for place, one in enumerate(inputs) if holds_numbers(one) and one.numel() > 1]
+        scaled = [place for place in scaled if bool((inputs[place] != inputs[place].round()).any())]  # masks stay masks
+        yield from (Plant(place, (), scale=scale) for scale in SMALLER for place in scaled)
 
 
 def planted(inputs: list[Any], plant: Plant, seed: int) -> list[Any]:

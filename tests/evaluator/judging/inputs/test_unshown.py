@@ -46,6 +46,7 @@ def reference(answer: str) -> Reference:
         ("torch.where(x > 50, x * x, x)", [(0, (64.0, -64.0), False)]),
         ("torch.where(x > math.nan, 1.0, x)", []),  # nothing is
         ("x * torch.clamp(1.0 / x.norm(), max=1.0)", [(0, (), False)]),  # shown where all of it is smaller
+        ("sum(F.relu(x * x + i) for i in range(4)) + (x + 0).clamp(max=200)", [(0, (256.0, -256.0), False)]),  # in few calls
         ("F.relu(x * x)", []),  # nothing shows what is below zero
         ("x / x.norm(dim=1, keepdim=True).clamp(min=1e-12)", [(0, (0.0,), True)]),
         ("x.nan_to_num(nan=0.5)", [(0, NAN, False)]),

@@ -16,6 +16,7 @@ NAMES = (
     "plain_descent",
     "mismatch",
     "off_policy",
+    "twice_the_rate",
     "lazy_optimisation",
     "full_recipe",
     "hierarchical_reward",

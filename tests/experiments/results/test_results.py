@@ -173,7 +173,9 @@ def test_pages_hold_verdicts_numbers_manifests_and_kernels(
     assert claim["difference"]["seeds_p"] < claim["adjusted_p"] < 0.001
 
     overview = (out / "README.md").read_text()
-    missing = "reward_hacking, group_size, plain_descent, mismatch, off_policy, lazy_optimisation, hierarchical_reward"
+    missing = (
+        "reward_hacking, group_size, plain_descent, mismatch, off_policy, twice_the_rate, lazy_optimisation, hierarchical_reward"
+    )
     missing += ", transfer, sequential_scaling"
     assert f"Without finished runs: {missing}." in overview and "**measured**" in overview
     kernels = (out / "kernels.md").read_text()

@@ -66,23 +66,16 @@ def from_nothing(flags: Flags) -> int:
         raise UsageError("--limit-seconds is for one process: several would not stop after the same step")
     if chosen.batch % ranks.size():
         raise UsageError(f"--batch {chosen.batch}: give a multiple of the {ranks.size()} processes")
-    if flags.micro_batch is not None and not flags.dry_run:
-        _check_batch(chosen.batch, flags.micro_batch)
+    micro_batch = None if flags.dry_run else flags.micro_batch
+    if micro_batch is not None:
+        _check_batch(chosen.batch, micro_batch)
     if (world := chosen.world) is not None:
         conversations, extra = flags.conversations or world.conversations, flags.generated or world.extra
         chosen = replace(chosen, world=replace(world, conversations=conversations, extra=extra))
     if flags.dry_run:
         chosen, out = rehearsal(chosen), RUNS / "dry_run"
-    if anyio.run(
-        partial(
-            make,
-            chosen,
-            flags.out or out,
-            until,
-            judge_anew=flags.judge_anew,
-            micro_batch=None if flags.dry_run else flags.micro_batch,
-        )
-    ):
+    made = partial(make, chosen, flags.out or out, until, judge_anew=flags.judge_anew, micro_batch=micro_batch)
+    if anyio.run(made):
         return 0
     print(f"stopped after {flags.limit_seconds:g} s: the same command goes on", file=sys.stderr)
     return GOES_ON

@@ -48,6 +48,11 @@ def _name(manifest: Mapping[str, Any]) -> str:
     return f"{manifest['arm']}-seed{manifest['seed']}-{manifest['fingerprint'][:8]}"
 
 
+def commit_of(run: RunRecord) -> str:
+    """The first twelve digits of the commit that a run was made with; empty where it was made without a repository."""
+    return str((run.manifest.get("git") or {}).get("commit", ""))[:12]
+
+
 def pages_in(out: Path) -> frozenset[str]:
     """The names of the runs that have a page in a folder of results."""
     return frozenset(path.stem for path in (out / FOLDER).glob("*.md"))
@@ -57,7 +62,7 @@ def run_page(run: RunRecord) -> str:
     """One run in Markdown."""
     facts = run.manifest
     machine = ", ".join(facts["machine"]["gpus"]) or "no GPU"
-    commit = str((facts.get("git") or {}).get("commit", ""))[:12]
+    commit = commit_of(run)
     lines = [
         f"# `{run.arm}`, seed {run.seed}",
         "",

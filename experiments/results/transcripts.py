@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.results.run_pages import FOLDER, name_of
+from experiments.results.run_pages import FOLDER, commit_of, name_of
 from experiments.results.turns import shortened, turn_lines
 from rlkernel.metrics import is_hack, is_lazy
 from rlkernel.report.samples import steps
@@ -182,7 +182,7 @@ def places(name: str, runs: Sequence[RunRecord], preset: str, pages: Collection[
     ]
     for run in runs:
         facts = run.manifest
-        commit = str((facts.get("git") or {}).get("commit", ""))[:12]
+        commit = commit_of(run)
         turns = f"`{_directory(name, run)}/{TRANSCRIPTS}`"
         if name != REFINED and name_of(run) in pages:
             turns = f"[{name_of(run)}](../{FOLDER}/{name_of(run)}.md)"
@@ -192,8 +192,7 @@ def places(name: str, runs: Sequence[RunRecord], preset: str, pages: Collection[
 
 def _directory(name: str, run: RunRecord) -> str:
     """The directory of a run, below `--out`; one of test-time scaling is named after more than its manifest tells."""
-    refined = name == REFINED
-    return f"{'refined' if refined else 'arms'}/{run.arm}-seed{run.seed}-{'*' if refined else run.manifest['fingerprint'][:8]}"
+    return f"refined/{run.arm}-seed{run.seed}-*" if name == REFINED else f"arms/{name_of(run)}"
 
 
 def _anchor(title: str) -> str:

@@ -37,7 +37,7 @@ class Lying:
     begins: tuple[int, ...]
     """The byte of each storage at which its first tensor begins."""
     tensors: tuple[tuple[int, int, torch.dtype], ...]
-    """Of each tensor the place of its storage, how far behind that byte it begins, and what it holds."""
+    """A triple per tensor: the place of its storage, how far behind that byte it begins, and its dtype."""
 
     @classmethod
     def of(cls, tensors: Sequence[torch.Tensor]) -> Lying:

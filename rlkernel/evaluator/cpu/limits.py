@@ -272,11 +272,13 @@ def _sides_of(node: ast.AST) -> list[ast.expr]:
         return [node.left, node.right]
     if isinstance(node, ast.Call) and len(node.args) == 2 and not node.keywords:
         name = node.func.attr if isinstance(node.func, ast.Attribute) else _name(node.func)
-        guards = any(isinstance(one, ast.Constant) and type(one.value) is int and one.value == 1 for one in node.args)
-        return (
-            node.args if name in _EXTREMES and not guards and not any(isinstance(one, ast.Starred) for one in node.args) else []
-        )
+        return node.args if name in _EXTREMES and not any(map(_is_starred_or_guard, node.args)) else []
     return []
+
+
+def _is_starred_or_guard(one: ast.expr) -> bool:
+    """Whether an argument is several ones, or the whole one of a guard, as in `max(count, 1)`."""
+    return isinstance(one, ast.Starred) or _name(one) == "1"
 
 
 class _Held(ast.NodeTransformer):

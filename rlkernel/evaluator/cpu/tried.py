@@ -53,8 +53,8 @@ class Tried:
             return False
         self._first_call = True
         try:
-            for self._others in (True, False):
-                machine.pace = Pace(most_work)
+            for others in (True, False):
+                self._others, machine.pace = others, Pace(most_work)
                 try:
                     module = made()
                     return differ(left, (*module.call(one), module.watched(one)))

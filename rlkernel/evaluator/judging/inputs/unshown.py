@@ -171,7 +171,12 @@ def plants_of(reference: Reference, source: str) -> tuple[Plant, ...]:
     found, usual = list[Plant](), usual_call(model, reference.inputs(0))
     given = tensors_of(reference.inputs(0))
     # What is rarer comes last, because the calls are few.
-    tries = [(effect, plant) for tried in (_tried, _smaller) for effect in missing for plant in tried(effect, given)]
+    tries = (
+        (effect, plant)
+        for tried in (_tried, _smaller)
+        for effect in tuple(missing) if effect in missing
+        for plant in tried(effect, given)
+    )  # fmt: skip
     for effect, plant in itertools.islice((one for one in tries if one[0] in missing), MOST_CALLS):
         inputs = planted(reference.inputs(0), plant, 0)
         watching = _Watching(tensors_of(inputs))
@@ -215,7 +220,7 @@ def _tried(effect: Effect, inputs: Sequence[torch.Tensor]) -> Iterator[Plant]:
         beside = (-1.0, 1.0, 0.0) if effect.name in COMPARISONS else (-1.0,) if effect.side == "low" else (1.0,)
         yield from (Plant(effect.place, ((number or 0.0) + step,)) for step in beside)
     elif not effect.whole and math.isfinite(number or 0.0) and effect.side not in ("nan", "infinite"):
-        places = [place for place, tensor in enumerate(inputs) if holds_numbers(tensor) and tensor.numel() > 1]
+        places = _of_numbers(inputs)
         if 0.0 < abs(number or 0.0) <= LITTLE:
             for place in places:
                 yield Plant(place, (0.0,), rows=True)
@@ -232,9 +237,14 @@ def _smaller(effect: Effect, inputs: Sequence[torch.Tensor]) -> Iterator[Plant]:
     number = abs(effect.number or 0.0)
     plain = effect.place is None and not effect.whole and effect.name not in ("eq", "ne", *IGNORES)
     if plain and LITTLE < number < math.inf and effect.side not in ("nan", "infinite"):
-        scaled = [place for place, one in enumerate(inputs) if holds_numbers(one) and one.numel() > 1]
-        scaled = [place for place in scaled if bool((inputs[place] != inputs[place].round()).any())]  # masks stay masks
+        # Masks stay masks.
+        scaled = [place for place in _of_numbers(inputs) if bool((inputs[place] != inputs[place].round()).any())]
         yield from (Plant(place, (), scale=scale) for scale in SMALLER for place in scaled)
+
+
+def _of_numbers(inputs: Sequence[torch.Tensor]) -> list[int]:
+    """The places of the inputs in which several numbers may be planted."""
+    return [place for place, tensor in enumerate(inputs) if holds_numbers(tensor) and tensor.numel() > 1]
 
 
 def planted(inputs: list[Any], plant: Plant, seed: int) -> list[Any]:

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 from rlkernel.evaluator.judging.construction import BALANCED
 from rlkernel.evaluator.judging.inputs.planting import PLANTED
+from rlkernel.evaluator.judging.inputs.shown import note_of
 from rlkernel.evaluator.judging.inputs.stress import STRESS_NOTES
-from rlkernel.evaluator.messages.judgement import Balance, Stress
+from rlkernel.evaluator.judging.references.outliers import NOTE as OUTLIERS
+from rlkernel.evaluator.messages.judgement import NOWHERE, Balance, Places, Planting, Stress
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,12 @@ class Kind:
     """What leads operands out of half precision's range."""
     plants: bool = False
     """Numbers among forward's arguments are among its inputs, because the reference has nothing to do otherwise."""
+    places: Places = NOWHERE
+    """What is done to single inputs under stress."""
+    shown: Planting | None = None
+    """What is done to the inputs of a round of its own, to show what no draw does."""
+    outliers: bool = False
+    """A few weights are far larger than the others."""
 
     @property
     def note(self) -> str:
@@ -31,6 +39,10 @@ class Kind:
         notes += STRESS_NOTES[self.stress]
         notes += [BALANCED] if self.balance is not None else []
         notes += [PLANTED] if self.plants else []
+        notes += ["inputs of one value at others"] if self.places.holed else []
+        notes += ["inputs that are always the same at others"] if self.places.turned or self.places.moved else []
+        notes += [] if self.shown is None else [note_of(self.shown)]
+        notes += [OUTLIERS] if self.outliers else []
         notes += ["constant parameters at other values"] if self.perturbed else []
         return f" ({', '.join(notes)})" if notes else ""
 
@@ -41,5 +53,7 @@ USUAL = Kind()
 
 def name_of(kind: Kind) -> str:
     """The name under which `Known.allowed` has what is allowed in such a round."""
+    if kind.shown is not None or kind.outliers:
+        return "outliers" if kind.outliers else str(kind.shown)
     changed = "perturbed" if kind.perturbed else "plain"
     return "other" if kind.other else "range" if kind.balance else "stress" if kind.stress else changed

@@ -14,21 +14,22 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from rlkernel.evaluator.gpu import driver
+from rlkernel.evaluator.gpu import driver, showing
 from rlkernel.evaluator.gpu.exact import exact_outputs, measured
 from rlkernel.evaluator.gpu.fused_errors import passes
 from rlkernel.evaluator.gpu.kinds import USUAL, Kind
-from rlkernel.evaluator.judging.drawing import bearable, not_finite, resolved
+from rlkernel.evaluator.judging.drawing import HALF, as_tight, bearable, hardest, not_finite, resolved
 from rlkernel.evaluator.judging.errors.comparison import bits
-from rlkernel.evaluator.judging.errors.own_error import ELEMENT_CAP, OwnError, own_error, steady
+from rlkernel.evaluator.judging.errors.own_error import ELEMENT_CAP, OwnError, own_error, steady, undecided
 from rlkernel.evaluator.judging.errors.tensor_cores import balance_of, halved
 from rlkernel.evaluator.judging.errors.tolerance import ROUNDED, tolerance, widest
 from rlkernel.evaluator.judging.inputs.planting import only_values, planted, tells
 from rlkernel.evaluator.judging.inputs.stress import stresses
 from rlkernel.evaluator.judging.references.flags import judging
+from rlkernel.evaluator.judging.references.outliers import weights
 from rlkernel.evaluator.judging.references.reference_calls import call, counts_as_state, draw_seed, state_of, tensors_of
 from rlkernel.evaluator.judging.rounds import fates
-from rlkernel.evaluator.messages.judgement import Balance, InputFate, Stress, Tolerance
+from rlkernel.evaluator.messages.judgement import NOWHERE, Balance, InputFate, Places, Planting, Shown, Stress, Tolerance
 from rlkernel.types import Precision
 
 if TYPE_CHECKING:
@@ -59,6 +60,10 @@ class Seen:
     """The one number that each output holds; None for one that holds several."""
     scalings: tuple[Stress, ...] = ()
     """What can be done to the inputs of the problem as it is written, the hardest first; only known there."""
+    jumps: tuple[bool, ...] = ()
+    """Whether each output is its own measure, because float64 gives something else."""
+    undecided: int = 0
+    """How many outputs hold whole numbers that are others in float64."""
 
     @property
     def blurs(self) -> bool:
@@ -72,8 +77,15 @@ class Seen:
         return replace(self, errors=tuple(replace(own, noise=0.0) for own in self.errors), state=state)
 
     def bearable(self, usual: Seen) -> bool:
-        """Whether the reference is as finite as it usually is, and tf32 as exact as it must be."""
+        """Whether the reference is as finite as it usually is, tf32 as exact as it must be, and indices as certain as usually."""
+        if self.undecided > 0 == usual.undecided:
+            return False
         return bearable(self.infinite, self.errors, usual.infinite, usual.errors)
+
+    def as_tight(self, usual: Seen) -> bool:
+        """Whether the reference errs by little more than it usually does, see `drawing.as_tight`."""
+        more = any(now and not before for now, before in zip(self.jumps, usual.jumps, strict=True))
+        return not more and as_tight(self.errors, usual.errors, self.dtypes)
 
 
 def allowed(dtype: torch.dtype, own: OwnError, precision: Precision) -> Tolerance:
@@ -133,6 +145,7 @@ class Measuring:
         gaps = kind.balance is None  # see `judging.drawing`
         own = measured(model, draw, forward_seed, found, tuple(state), precision, gaps=gaps, passes=passes)
         errors, products = own.errors, own.cores and any(o.dtype is torch.float32 for o in outputs)
+        unsure = undecided(outputs, own.exact[: len(outputs)])
         del own  # what float64 gave is large
         wrong = False
         if products and kind.balance is not None:
@@ -140,11 +153,15 @@ class Measuring:
             with judging(precision):
                 wrong = halved(partial(exact_outputs, model, draw, forward_seed, outputs), outputs, limits)
         blurred = tuple(error.blurred for error in errors)
+        jumps = tuple(not error.steady for error in errors[: len(outputs)])
         errors = [steady(error) for error in errors]
         of_state = zip([tensor.dtype for tensor in state.values()], errors[len(outputs) :], strict=True)
         dtypes, changes = tuple(o.dtype for o in outputs), dict(zip(state, of_state, strict=True))
         of_outputs = tuple(errors[: len(outputs)])
-        return Seen(dtypes, of_outputs, changes, not_finite(outputs), what_happens, products, blurred, wrong, only, scalings)
+        return Seen(
+            dtypes, of_outputs, changes, not_finite(outputs), what_happens, products, blurred, wrong, only, scalings, jumps,
+            unsure,
+        )  # fmt: skip
 
     def limits(self, seen: Seen) -> tuple[Tolerance, ...]:
         """What is allowed of each output in a round of this kind."""
@@ -173,17 +190,39 @@ class Measuring:
         rows = zip(limits, errors, usual.blurred, strict=False)  # state is not timed
         return tuple(_timed(limit, own, blurred=blurred) for limit, own, blurred in rows)
 
-    def hardest(self, usual: Seen, *, idle: tuple[int, ...] = ()) -> tuple[Kind, Seen]:
+    def hardest(self, usual: Seen, *, idle: tuple[int, ...] = (), same: Places = NOWHERE) -> tuple[Kind, Seen]:
         """The hardest round that the reference bears, and what it gives there; if outputs are `idle`, one in which some of these
-        are not is looked for first."""
+        are not is looked for first. `same`: what inputs get that are always the same."""
         if idle and planted(drawn := self.problem.inputs(draw_seed()), 0) is drawn:
             idle = ()
+        tried = [stress for stress in hardest(usual.scalings) if stress is not Stress.NONE]
+        if same != NOWHERE and Stress.VARIED not in tried:
+            tried.append(Stress.VARIED)
         for plants in (True, False) if idle else (False,):
-            for kind in [Kind(stress=s, perturbed=True, plants=plants) for s in (*usual.scalings, Stress.NONE)]:
+            for stress in (*tried, Stress.NONE):
+                there = showing.found(partial(self.problem.places, stress, same), None)
+                if there is None:
+                    continue
+                kind = Kind(stress=stress, perturbed=True, plants=plants, places=there)
                 found = self._tried(kind)
-                if found is not None and found.bearable(usual) and (not plants or tells(idle, usual.only, found.only)):
+                if found is None or not found.bearable(usual) or (plants and not tells(idle, usual.only, found.only)):
+                    continue
+                if stress is not Stress.EXTREME or found.as_tight(usual):
                     return kind, found
         return Kind(), usual
+
+    def shown(self, usual: Seen, looked_for: Shown) -> dict[Planting, Seen]:
+        """What the reference gives in the rounds that show something, of those that it bears."""
+        tried = {one: self._tried(Kind(shown=one)) for one in looked_for}
+        return {one: found for one, found in tried.items() if found is not None and found.bearable(usual)}
+
+    def with_outliers(self, usual: Seen) -> Seen | None:
+        """What the reference gives with a few large weights; None where no output has half precision, where there are no such
+        weights, or that is not bearable."""
+        if not any(dtype in HALF for dtype in usual.dtypes) or not weights(self.problem.model(0), self.problem.reference.fixed):
+            return None
+        found = self._tried(Kind(outliers=True))
+        return found if found is not None and found.bearable(usual) and found.as_tight(usual) else None
 
     def out_of_range(self, usual: Seen) -> tuple[Balance | None, Seen]:
         """What leads the inputs where half precision is wrong and tf32 is not, if anything does, and what the reference gives."""

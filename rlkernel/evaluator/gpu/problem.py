@@ -8,14 +8,14 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import torch
 from torch import nn
 
-from rlkernel.evaluator.gpu import host_reads
+from rlkernel.evaluator.gpu import host_reads, showing
 from rlkernel.evaluator.gpu.guards import CUDA
 from rlkernel.evaluator.gpu.kinds import USUAL, Kind, name_of
 from rlkernel.evaluator.gpu.measuring import Measuring, Seen
@@ -24,8 +24,10 @@ from rlkernel.evaluator.judging.costs.roofline import is_free
 from rlkernel.evaluator.judging.inputs.places import places
 from rlkernel.evaluator.judging.inputs.placing import Draws, Placing, placed
 from rlkernel.evaluator.judging.inputs.planting import idle, only_values, planted
+from rlkernel.evaluator.judging.inputs.shown import put
 from rlkernel.evaluator.judging.inputs.stress import Change, changed, changes
 from rlkernel.evaluator.judging.references.blame import ignored
+from rlkernel.evaluator.judging.references.outliers import with_outliers
 from rlkernel.evaluator.judging.references.reference_calls import (
     balance_state,
     balanced,
@@ -38,7 +40,7 @@ from rlkernel.evaluator.judging.references.reference_calls import (
 )
 from rlkernel.evaluator.messages.children import StepTime
 from rlkernel.evaluator.messages.gpu import Known
-from rlkernel.evaluator.messages.judgement import Stress, Tolerance
+from rlkernel.evaluator.messages.judgement import NOWHERE, Places, Shown, Stress, Tolerance
 from rlkernel.evaluator.program.codes import valued
 from rlkernel.evaluator.program.replaced import hold
 from rlkernel.evaluator.program.replay import Replay
@@ -82,24 +84,32 @@ class GpuProblem:
         self.replaced = replaced
         """Attributes that forward replaces for its next call, see `program.replaced`."""
         self.reference: Reference = load_reference(source, small=False, name=name)
+        self._source, self._name = source, name
         self._constants: dict[str, torch.Tensor] | None = None
         self._shapes: list[torch.Tensor] | None = None
-        self._changes: dict[Stress, tuple[Change | None, ...]] = {}
+        self._changes: dict[tuple[Stress, Places], tuple[Change | None, ...]] = {}
         self._draws, self._modules = Draws(self.reference.inputs, CUDA), Placing(CUDA)
 
     def inputs(self, seed: int, kind: Kind = USUAL) -> list[Any]:
         drawn = planted(self._draws(seed), seed) if kind.plants else self._draws(seed)
-        hard = drawn if kind.stress is Stress.NONE else changed(drawn, self._known_changes(kind.stress))
+        drawn = drawn if kind.shown is None else put(kind.shown, drawn, seed)
+        hard = drawn if kind.stress is Stress.NONE else changed(drawn, self._known_changes(kind.stress, kind.places))
         return balanced(hard, kind.balance)
 
-    def _known_changes(self, stress: Stress) -> tuple[Change | None, ...]:
+    def places(self, stress: Stress, same: Places) -> Places:
+        """What is done to single inputs under stress. `same`: what those get that are always the same."""
+        if stress is Stress.NONE:
+            return NOWHERE
+        build = partial(self.model, draw_seed(), perturbed=True)
+        found = places(build, self._draws, (draw_seed(), draw_seed(), draw_seed()), stress)
+        holed = tuple(sorted({*found.holed, *same.holed}))
+        return replace(found, holed=holed, turned=same.turned, moved=same.moved)
+
+    def _known_changes(self, stress: Stress, there: Places) -> tuple[Change | None, ...]:
         """What is done to each input, found out once, because to look at values is to wait."""
-        if stress not in self._changes:
-            init, seed = draw_seed(), draw_seed()
-            build = partial(self.model, init, perturbed=True)
-            found = places(build, self._draws, (seed, draw_seed(), draw_seed()), stress)
-            self._changes[stress] = changes(self._draws(seed), stress, found)
-        return self._changes[stress]
+        if (stress, there) not in self._changes:
+            self._changes[stress, there] = changes(self._draws(draw_seed()), stress, there)
+        return self._changes[stress, there]
 
     def shapes(self) -> list[torch.Tensor]:
         """Tensors without data that are as those of any draw, see the Program's arguments."""
@@ -136,7 +146,7 @@ class GpuProblem:
         model = self.model(seed, perturbed=kind.perturbed)
         if kind.balance is not None:
             balance_state(model, kind.balance)
-        return model
+        return with_outliers(model, seed, self.reference.fixed) if kind.outliers else model
 
     def first_inputs(self, calls: int, seed: int) -> list[Any]:
         """The inputs of the calls that come before a module is judged, drawn from `seed`; none where there are no such calls."""
@@ -172,9 +182,9 @@ class GpuProblem:
             lambda: self.inputs(inputs, kind), forward, tensors_of(output),
         )  # fmt: skip
 
-    def study(self, program: Program, stopwatch: Stopwatch, precision: Precision, *, stress: bool) -> Known:
-        """Measure what `Known` holds. `program`: the reference's own trace. `stress`: whether to try scaled inputs, which may
-        cost the context. Raises what the reference raises."""
+    def study(self, program: Program, stopwatch: Stopwatch, precision: Precision, *, stress: bool, shown: bool) -> Known:
+        """Measure what `Known` holds. `program`: the reference's own trace. `stress`, `shown`: whether to try scaled inputs, and
+        such as show what no draw does, which may cost the context. Raises what the reference raises."""
         measuring = Measuring(self, precision)
         usual = measuring.see(Kind())
         allowed = {"plain": measuring.limits(usual)}
@@ -182,18 +192,30 @@ class GpuProblem:
         called = self._usual_call(measuring, usual, stopwatch)
         allowed["timed"] = called.allowed
         rows = self._rows(program, stopwatch)
-        kind, hard = measuring.hardest(usual, idle=called.idle) if stress else (Kind(), usual)
+        same = showing.always_same(self, self._source, self._name) if shown else NOWHERE
+        kind, hard = measuring.hardest(usual, idle=called.idle, same=same) if stress else (Kind(), usual)
         if kind.perturbed:
             allowed[name_of(kind)] = measuring.limits(hard)
         balance, beyond = measuring.out_of_range(usual) if stress else (None, usual)
         if balance is not None:
             allowed["range"] = measuring.limits(beyond)
         seen = {"plain": usual, "range": beyond if balance else usual.without_noise, name_of(kind): hard}
+        further = self._further(measuring, usual, program) if shown else []
+        allowed |= {name_of(one): measuring.limits(found) for one, found in further}
+        seen |= {name_of(one): found for one, found in further}
         return Known(
             allowed, kind.stress, balance, kind.perturbed, usual.fates, tuple(usual.state), called.reads, called.gaps,
             called.plain, tuple(rows), measuring.state_limits(seen), any(one.blurs for one in seen.values()),
-            called.host_us, called.draw_seconds, kind.plants,
+            called.host_us, called.draw_seconds, kind.plants, kind.places,
+            Shown.of(one.shown for one, _ in further if one.shown is not None), any(one.outliers for one, _ in further),
         )  # fmt: skip
+
+    def _further(self, measuring: Measuring, usual: Seen, program: Program) -> list[tuple[Kind, Seen]]:
+        """The rounds that show what no draw does, as far as the reference bears them, and what it gives there."""
+        looked_for = showing.shown_of(self, program, self._source)
+        found = [(Kind(shown=one), seen) for one, seen in measuring.shown(usual, looked_for).items()]
+        large = showing.found(partial(measuring.with_outliers, usual), None)
+        return found if large is None else [*found, (Kind(outliers=True), large)]
 
     def _usual_call(self, measuring: Measuring, usual: Seen, stopwatch: Stopwatch) -> _Usual:
         """Call the reference as the problem is written. No tensor outlives this: a study computes in float64 before and after."""

@@ -87,12 +87,12 @@ class Runner:
         return Card(torch.cuda.get_device_name(0), torch.cuda.get_device_properties(0).multi_processor_count)
 
     def study(self, question: Study) -> Known | Broken | Unstressed:
-        """Measure what is needed of a problem; `Unstressed` if scaled inputs cost the context."""
+        """Measure what is needed of a problem; `Unstressed` if inputs that no author draws cost the context."""
         set_precision(question.precision)
         try:
             problem = self._problem(question.source, question.name, question.replaced)
             reference = encoding.from_json(question.reference)
-            return problem.study(reference, self.stopwatch, question.precision, stress=question.stress)
+            return problem.study(reference, self.stopwatch, question.precision, stress=question.stress, shown=question.shown)
         except BrokenReference as error:
             return Broken(str(error))
         except Exception as error:  # whatever the reference's own code raises is told in one line

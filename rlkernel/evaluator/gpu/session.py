@@ -173,7 +173,8 @@ class Session:
 
         Inputs are scaled where the reference allows it: every timed output is checked at the usual scale anyway.
         """
-        kind = Kind(stress=self.known.stress, perturbed=self.known.perturbs, plants=self.known.plants)
+        known = self.known
+        kind = Kind(stress=known.stress, perturbed=known.perturbs, plants=known.plants, places=known.places)
         match, live = self._first_round(kind)
         if not match.matches:
             plain = self._ordinary()  # what is wrong at the usual scale too is told without mention of another
@@ -197,6 +198,9 @@ class Session:
             yield Kind(balance=self.known.balance)
         if self.known.blurred and first != Kind():
             yield Kind()  # in a timed call hardly anything is told apart where tf32 blurs the answer
+        yield from (Kind(shown=one) for one in self.known.shown)
+        if self.known.outliers:
+            yield Kind(outliers=True)
 
     def _look_as_kernelbench(self) -> None:
         """Note how KernelBench would compare the outputs of a candidate that is wrong elsewhere. It changes no verdict."""

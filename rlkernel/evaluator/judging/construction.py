@@ -23,7 +23,7 @@ from rlkernel.evaluator.judging.errors.tolerance import beside as more_exact
 from rlkernel.evaluator.judging.errors.tolerance import of_state, tolerance
 from rlkernel.evaluator.judging.inputs.nudging import is_finer, is_finest, nudged
 from rlkernel.evaluator.judging.inputs.places import places as places_of
-from rlkernel.evaluator.judging.inputs.planting import Planting
+from rlkernel.evaluator.judging.inputs.shown import note_of, put
 from rlkernel.evaluator.judging.inputs.stress import STRESS_NOTES, all_zero, holds_one, stressed
 from rlkernel.evaluator.judging.references.plan import Plan, SeededReference, Terms
 from rlkernel.evaluator.judging.references.reference_calls import (
@@ -39,7 +39,7 @@ from rlkernel.evaluator.judging.references.reference_calls import (
     tensors_of,
 )
 from rlkernel.evaluator.judging.rounds import Expected, fates
-from rlkernel.evaluator.messages.judgement import Balance, Edge, InputFate, Places, Stress, Tolerance
+from rlkernel.evaluator.messages.judgement import Balance, Edge, InputFate, Places, Planting, Stress, Tolerance
 from rlkernel.evaluator.program.codes import valued, widened
 from rlkernel.evaluator.program.tensors import flatten, lent
 
@@ -118,7 +118,7 @@ class Construction:
         forward_seed, input_seed = self._seeds.getrandbits(SEED_BITS), self._seeds.getrandbits(SEED_BITS)
         usual = self.plan.reference.inputs(input_seed)
         if self.planting is not None:
-            usual = self.planting.put(usual, input_seed)
+            usual = put(self.planting, usual, input_seed)
         places = self._places(input_seed, stress) if places is None else places
         inputs = balanced(stressed(usual, stress, places), self.balance)
         mine = mapped(inputs, lambda tensor: tensor.clone(memory_format=torch.preserve_format))
@@ -270,7 +270,7 @@ class Construction:
         notes += ["inputs of one value at others"] if one else []
         notes += ["inputs that are always the same at others"] if places.turned or places.moved else []
         notes += [BALANCED] if self.balance is not None else []
-        notes += [] if self.planting is None else [self.planting.note]
+        notes += [] if self.planting is None else [note_of(self.planting)]
         notes += ["constant parameters at other values"] if self.perturbed else []
         notes += ["in a second call"] if self.calls else []
         return f" ({', '.join(notes)})" if notes else ""

@@ -31,20 +31,19 @@ from rlkernel.evaluator.judging.errors.conversions import Conversions
 from rlkernel.evaluator.judging.errors.own_error import REFERENCE_FACTOR, OwnError, undecided
 from rlkernel.evaluator.judging.errors.tensor_cores import balance_of, halved
 from rlkernel.evaluator.judging.errors.tolerance import FLOOR
-from rlkernel.evaluator.judging.inputs.planting import NumbersOfArguments, Planting, idle, only_values, planted, tells
+from rlkernel.evaluator.judging.inputs.planting import idle, only_values, planted, tells
 from rlkernel.evaluator.judging.inputs.stress import stresses
 from rlkernel.evaluator.judging.references.borne import Keeping, not_borne
+from rlkernel.evaluator.judging.references.outliers import NOTE as OUTLIERS
 from rlkernel.evaluator.judging.references.outliers import WithOutliers, weights
 from rlkernel.evaluator.judging.references.plan import AT_ONCE, Before, SeededReference, Terms
 from rlkernel.evaluator.judging.references.reference_calls import constants
-from rlkernel.evaluator.messages.judgement import Stress
+from rlkernel.evaluator.messages.judgement import NumbersOfArguments, Planting, Stress
 from rlkernel.evaluator.program.codes import valued
-from rlkernel.evaluator.program.folding import OUTLIER
 from rlkernel.reference import Reference
 from rlkernel.types import Precision
 
 HALF = (torch.float16, torch.bfloat16)
-OUTLIERS = f" (some weights times {OUTLIER:g})"
 TIGHT = 0.25
 """The share of a floor up to which the reference's own error counts as little."""
 
@@ -83,8 +82,13 @@ def _as_tight(drawn: Round, usual: Round) -> bool:
     measure where it is not usually, because it jumps: what it gathers at indices that it cannot tell."""
     if drawn.own_measures - usual.own_measures:
         return False
-    rows = zip(drawn.errors, usual.errors, drawn.expected.reference, strict=True)
-    floors = ((now, before, FLOOR.get(output.dtype, FLOOR[torch.float32])) for now, before, output in rows)
+    return as_tight(drawn.errors, usual.errors, [output.dtype for output in drawn.expected.reference])
+
+
+def as_tight(errors: Sequence[OwnError], usual_errors: Sequence[OwnError], dtypes: Sequence[torch.dtype]) -> bool:
+    """The same of what `own_error` gave for other inputs, and gives usually."""
+    rows = zip(errors, usual_errors, dtypes, strict=True)
+    floors = ((now, before, FLOOR.get(dtype, FLOOR[torch.float32])) for now, before, dtype in rows)
     return all(
         now.cores <= before.cores and REFERENCE_FACTOR * now.norm <= max(TIGHT * floor, 2.0 * REFERENCE_FACTOR * before.norm)
         for now, before, floor in floors
@@ -99,9 +103,9 @@ def resolved(errors: Sequence[OwnError]) -> bool:
 def _harder(reference: Reference, usual: Round, terms: Terms, seeds: random.Random) -> tuple[Round, SeededReference]:
     """A round at other weights and inputs, as hard as is bearable, and the reference whose constants that are not bearable keep
     their values."""
-    hardest = _hardest(usual)
+    tried = _hardest(usual)
     kept: SeededReference = reference
-    drawn = _first(_perturbed(reference, usual, terms, seeds, stress) for stress in hardest)
+    drawn = _first(_perturbed(reference, usual, terms, seeds, stress) for stress in tried)
     if drawn is None:
 
         def bears(changed: tuple[str, ...]) -> bool:
@@ -110,13 +114,17 @@ def _harder(reference: Reference, usual: Round, terms: Terms, seeds: random.Rand
 
         names = tuple(constants(reference.model(seeds.getrandbits(SEED_BITS)), reference.fixed))
         kept = Keeping(reference, not_borne(names, bears))
-        drawn = _first(_perturbed(kept, usual, terms, seeds, stress) for stress in hardest)
+        drawn = _first(_perturbed(kept, usual, terms, seeds, stress) for stress in tried)
     return drawn or Construction(reference, terms, seeds).round(Stress.NONE), kept
 
 
 def _hardest(usual: Round) -> tuple[Stress, ...]:
-    """What is tried, the hardest first. Rows at the edge are drawn here alone, so that a GPU's rounds do without them."""
-    found = stresses(usual.inputs)
+    """What is tried, the hardest first."""
+    return hardest(stresses(usual.inputs))
+
+
+def hardest(found: Sequence[Stress]) -> tuple[Stress, ...]:
+    """The same of what `stresses` has found, with rows at the edge, and without any stress at last."""
     return (*(Stress.EXTREME,) * (Stress.UNEVEN in found), *found, Stress.NONE)
 
 
@@ -169,7 +177,7 @@ def _with_outliers(reference: Reference, usual: Round, terms: Terms, seeds: rand
         return None
     if not (_bearable(drawn, usual) and _as_tight(drawn, usual)):
         return None
-    return replace(drawn, expected=replace(drawn.expected, note=OUTLIERS, ordinary=False))
+    return replace(drawn, expected=replace(drawn.expected, note=f" ({OUTLIERS})", ordinary=False))
 
 
 def _twice(reference: Reference, terms: Terms, seeds: random.Random) -> tuple[Round, Round]:
@@ -228,9 +236,9 @@ def draw_rounds(
         yield (telling,)  # first, because there it is found out which kernels matter
     yield first
     del first
-    hardest = [_harder(reference, usual, terms, seeds)]
-    kept = hardest[0][1]
-    yield (hardest.pop()[0],)  # no name here holds the round while it is judged
+    harder = [_harder(reference, usual, terms, seeds)]
+    kept = harder[0][1]
+    yield (harder.pop()[0],)  # no name here holds the round while it is judged
     if other:
         yield (Construction(kept, terms, seeds, other=True, perturbed=True).round(Stress.NONE),)
     del kept

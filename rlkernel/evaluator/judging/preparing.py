@@ -13,7 +13,6 @@ from rlkernel.evaluator.judging.costs.least_work import ALL, LEAST, Matters, has
 from rlkernel.evaluator.judging.costs.roofline import TRIANGLE
 from rlkernel.evaluator.judging.inputs.equals import may_repeat, repeats_of
 from rlkernel.evaluator.judging.inputs.little import resized_of
-from rlkernel.evaluator.judging.inputs.planting import Planting
 from rlkernel.evaluator.judging.inputs.told import told_shares
 from rlkernel.evaluator.judging.inputs.unshown import may_hide as may_hide_effects
 from rlkernel.evaluator.judging.inputs.unshown import plants_of
@@ -24,7 +23,7 @@ from rlkernel.evaluator.judging.sizes.counterparts import Shape, counterparts
 from rlkernel.evaluator.judging.sizes.counting import counts_elements
 from rlkernel.evaluator.judging.sizes.distances import cuts, hides_distances, tells_places
 from rlkernel.evaluator.judging.zeros.full_share import OF_INPUTS, Studied, full_share, makes_zeros, multiplies
-from rlkernel.evaluator.messages.judgement import NOTHING, KnownInput, Told
+from rlkernel.evaluator.messages.judgement import NOTHING, KnownInput, Planting, Told
 from rlkernel.evaluator.program.replaced import drawn
 from rlkernel.evaluator.program.schema import Op, Program
 from rlkernel.evaluator.program.variant import Variant

@@ -12,7 +12,7 @@ from typing import Any
 from rlkernel.evaluator.compile.binaries import Compiled
 from rlkernel.evaluator.messages.children import Choice, Kernel, Step, StepTime
 from rlkernel.evaluator.messages.endings import Ending
-from rlkernel.evaluator.messages.judgement import Balance, InputFate, Stress, Tolerance
+from rlkernel.evaluator.messages.judgement import NONE_SHOWN, NOWHERE, Balance, InputFate, Places, Shown, Stress, Tolerance
 from rlkernel.evaluator.program.schema import Program
 from rlkernel.evaluator.wire import Span
 from rlkernel.types import TIMING_WIDTH, Closeness, Precision
@@ -66,6 +66,8 @@ class Study:
     precision: Precision
     stress: bool
     """Whether to try scaled inputs, which may cost the runner."""
+    shown: bool
+    """Whether to try inputs that show what no draw does, which may cost it, too."""
     replaced: tuple[str, ...] = ()
     """Attributes that the reference's forward replaces for its next call."""
 
@@ -106,6 +108,12 @@ class Known:
     """How long our host takes to draw inputs from a seed that is new."""
     plants: bool = False
     """Whether the reference has nothing to do unless numbers of forward's arguments are among its inputs."""
+    places: Places = NOWHERE
+    """What is done to single inputs under `stress`."""
+    shown: Shown = NONE_SHOWN
+    """What is done to inputs in rounds of their own."""
+    outliers: bool = False
+    """Whether there is a round in which a few weights are far larger than the others."""
 
     @property
     def keeps_inputs(self) -> bool:
@@ -115,7 +123,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Unstressed(Ending):
-    """Runner to pool: scaled inputs have cost the runner; the problem is studied again without."""
+    """Runner to pool: inputs that no author draws have cost the runner; the problem is studied again with fewer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -117,6 +118,76 @@ class Places:
     """Consecutive places that are the same in each draw, which lie one farther."""
     edges: tuple[Edge, ...] = ()
     """Rows of inputs that are uneven which are tiny or below zero, for one input at most once."""
+
+
+NOWHERE = Places()
+
+
+@dataclass(frozen=True, slots=True)
+class NumbersOfArguments:
+    """Whole numbers of forward's arguments stand among its inputs, see `judging.inputs.planting`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plant:
+    """Numbers that are put into some elements of one input, see `judging.inputs.unshown`."""
+
+    place: int
+    """Which of the tensors among the arguments of forward it is."""
+    values: tuple[float, ...]
+    rows: bool = False
+    """Whether whole rows along the last axis get one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """An input some of whose numbers repeat others, see `judging.inputs.equals`."""
+
+    place: int
+    """Which of the tensors among the arguments of forward it is."""
+    axis: int | None
+    """Along which its indices repeat a neighbour; None where its numbers are limited."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resized:
+    """One input, multiplied by a power of two, see `judging.inputs.little`."""
+
+    place: int
+    """Which of the tensors among the arguments of forward it is."""
+    factor: float
+
+
+Planting = NumbersOfArguments | Plant | Repeated | Resized
+"""What is done to the inputs of a round of its own, to show what the reference does and no draw shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """All that is done to a problem's inputs so, each in a round of its own."""
+
+    plants: tuple[Plant, ...] = ()
+    repeated: tuple[Repeated, ...] = ()
+    resized: tuple[Resized, ...] = ()
+
+    @classmethod
+    def of(cls, found: Iterable[Planting]) -> Shown:
+        """Those that are found, but for numbers of arguments, by their kinds."""
+        plants, repeated, resized = list[Plant](), list[Repeated](), list[Resized]()
+        for one in found:
+            if isinstance(one, Plant):
+                plants.append(one)
+            elif isinstance(one, Repeated):
+                repeated.append(one)
+            elif isinstance(one, Resized):
+                resized.append(one)
+        return cls(tuple(plants), tuple(repeated), tuple(resized))
+
+    def __iter__(self) -> Iterator[Planting]:
+        return iter((*self.plants, *self.repeated, *self.resized))
+
+
+NONE_SHOWN = Shown()
 
 
 @dataclass(frozen=True, slots=True)

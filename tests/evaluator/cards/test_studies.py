@@ -34,9 +34,16 @@ async def study(runner: Any, those: Studies | None = None) -> Known:
 
 
 async def test_a_study_that_loses_the_gpu_under_stress_is_repeated_without() -> None:
-    runner = PlayedRunner(0, [LOST, KNOWN])
+    runner = PlayedRunner(0, [LOST, LOST, KNOWN])
     assert await study(runner) == KNOWN
-    assert [question.stress for question, _ in runner.asked if isinstance(question, Study)] == [True, False]
+    asked = [(question.stress, question.shown) for question, _ in runner.asked if isinstance(question, Study)]
+    assert asked == [(True, True), (True, False), (False, False)]
+
+
+async def test_a_study_that_loses_the_runner_is_repeated_without_what_no_author_draws() -> None:
+    runner = PlayedRunner(0, [RunnerLost(None), KNOWN])
+    assert await study(runner) == KNOWN
+    assert [question.shown for question, _ in runner.asked if isinstance(question, Study)] == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -44,9 +51,9 @@ async def test_a_study_that_loses_the_gpu_under_stress_is_repeated_without() -> 
     [
         ([Broken("mine/relu: no")], BrokenReference, "^mine/relu: no$"),
         ([LOST, Broken("mine/relu: no", lost=True)], BrokenReference, "^mine/relu: no$"),
-        ([LOST, LOST], EvaluatorFailed, "^mine/relu: .* on the GPU: it lost the GPU twice$"),
-        ([RunnerLost(None)], EvaluatorFailed, "^mine/relu: the process that runs .* was silent for more than 120 s$"),
-        ([RunnerLost(ChildDied(None, 9))], EvaluatorFailed, "^mine/relu: the process that runs .* was killed by SIGKILL$"),
+        ([LOST, LOST, LOST], EvaluatorFailed, "^mine/relu: .* on the GPU: it lost the GPU three times$"),
+        ([RunnerLost(None)] * 2, EvaluatorFailed, "^mine/relu: the process that runs .* was silent for more than 120 s$"),
+        ([RunnerLost(ChildDied(None, 9))] * 2, EvaluatorFailed, "^mine/relu: the process that runs .* was killed by SIGKILL$"),
         ([Failed(Status.CRASH, "internal error")], EvaluatorFailed, "^mine/relu: .*: internal error$"),
     ],
 )

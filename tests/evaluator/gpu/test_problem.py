@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +14,7 @@ from rlkernel.evaluator.judging.errors.own_error import OwnError
 from rlkernel.evaluator.judging.inputs import fixed
 from rlkernel.evaluator.judging.inputs import stress as stresses_of
 from rlkernel.evaluator.messages.gpu import Known
-from rlkernel.evaluator.messages.judgement import InputFate, Stress, Tolerance
+from rlkernel.evaluator.messages.judgement import NOWHERE, InputFate, Stress, Tolerance
 from rlkernel.types import Precision
 
 SOURCE = """
@@ -47,12 +48,16 @@ class Played:
 def study(room: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """(made, body, drawn) -> what a study knows, and how many models and inputs it made."""
     monkeypatch.setattr(room.problem.GpuProblem, "_rows", lambda self, program, stopwatch: [])
+    for module in (room.problem, room.measuring):
+        monkeypatch.setattr(module, "draw_seed", itertools.count(1).__next__)
     monkeypatch.setattr(room.measuring.driver, "lost_context", lambda: None)
     # The inputs are on the host here, where other ones are tried in the place of those that are always the same; not on a GPU.
     monkeypatch.setattr(fixed, "_fixed", lambda one, other: [])
     monkeypatch.setattr(stresses_of, "may_be_fixed", lambda tensor: False)
 
-    def studied(made: str, body: str, drawn: str = "randn", source: str = SOURCE) -> tuple[Known, int, int]:
+    def studied(
+        made: str, body: str, drawn: str = "randn", source: str = SOURCE, *, shown: bool = False, steps: Any = ()
+    ) -> tuple[Known, int, int]:  # fmt: skip
         one = room.problem.GpuProblem(source.format(made=made, body=body, drawn=drawn), "problem")
         counts = {"model": 0, "inputs": 0}
 
@@ -66,7 +71,7 @@ def study(room: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
             return call
 
         one.model, one.inputs = counted("model"), counted("inputs")
-        known = one.study(SimpleNamespace(forward=()), Played(), Precision.PYTORCH, stress=True)
+        known = one.study(SimpleNamespace(forward=steps), Played(), Precision.PYTORCH, stress=True, shown=shown)
         return known, counts["model"], counts["inputs"]
 
     return studied
@@ -75,8 +80,9 @@ def study(room: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_a_forward_without_products_is_studied_with_few_models_and_inputs(study: Any) -> None:
     known, models, inputs = study("self.scale = nn.Parameter(torch.ones(16))", "return torch.tanh(x * self.scale) + y")
     # As it is written and at the hardest inputs: two models; the call, its fates and the exact call, nudged. Timed: one of each.
-    assert (models, inputs) == (2 * 2 + 1, 2 * 3 + 1)
-    assert (known.stress, known.perturbs, known.changes_state) == (Stress.UNEVEN, True, ())
+    # One model tells which rows may be tiny or below zero.
+    assert (models, inputs) == (2 * 2 + 1 + 1, 2 * 3 + 1)
+    assert (known.stress, known.perturbs, known.changes_state) == (Stress.EXTREME, True, ())
     assert known.fates == (InputFate.KEPT, InputFate.KEPT)
     assert known.plain and not known.gaps
     assert known.host_us == 60.0 and 0.0 < known.draw_seconds < 10.0
@@ -119,11 +125,11 @@ def test_state_is_measured_in_the_passes_that_measure_outputs(study: Any) -> Non
     assert set(known.of_state) == {"plain", "range", "stress"}
     assert set(known.of_state["plain"]) == set(known.changes_state) == {"norm.running_mean", "norm.running_var"}
     # Two models, one draw for a call, one for its fates and float64, one nudged: as it is written, and at the hardest inputs. The
-    # timed call has one of each.
-    assert (models, inputs) == (2 * 2 + 1, 2 * 3 + 1)
+    # timed call has one of each. One model tells which rows may be tiny or below zero.
+    assert (models, inputs) == (2 * 2 + 1 + 1, 2 * 3 + 1)
     product, models, inputs = study(made, body.format("x @ x.T @ x"))
     # Besides, for each: operands rounded and cut off in place of neither. The timed answer is computed once more. No balance.
-    assert (models, inputs) == (2 * 2 + 2 + 1, 2 * (3 + 2) + 2 + 1)
+    assert (models, inputs) == (2 * 2 + 2 + 1 + 1, 2 * (3 + 2) + 2 + 1)
     name = "norm.running_mean"
     assert product.of_state["plain"][name].norm > known.of_state["plain"][name].norm, "tf32 may be used"
 
@@ -134,7 +140,7 @@ def test_state_that_is_noise_is_so_in_the_rounds_where_it_was_seen_to_be(study: 
     made = "self.first, self.second = nn.BatchNorm1d(16), nn.BatchNorm1d(16)"
     known, _, _ = study(made, "return self.second(self.first(x)) + y * 0.0")
     name = "second.running_mean"
-    assert known.perturbs and known.stress is Stress.UNEVEN
+    assert known.perturbs and known.stress is Stress.EXTREME
     assert known.of_state["plain"][name].norm > 7.9 and known.of_state["plain"][name].element == math.inf
     assert known.of_state["stress"][name].norm < 0.01 and known.of_state["stress"][name].element <= 0.4
     assert known.of_state["plain"]["first.running_mean"].norm < 0.01
@@ -183,7 +189,7 @@ def test_what_is_allowed_of_a_timed_call_of_a_reference_that_runs_in_tf32(room: 
 def test_the_hardest_round_has_the_bound_of_its_own_error(study: Any) -> None:
     """A factor of 8 on the inputs costs bfloat16 nothing: what it rounds is relative."""
     known, _, _ = study("", "return torch.tanh(0.1 * x).bfloat16() + 0.0 * y.sum()")
-    assert known.stress is Stress.UNEVEN
+    assert known.stress is Stress.EXTREME
     assert known.allowed["stress"][0].norm < 0.03  # 0.02, the floor, and the reference's own 0.002
 
 
@@ -207,7 +213,8 @@ def test_zeros_that_the_reference_overwrites_stay_zeros_in_the_hardest_round(roo
     whole = source.replace("torch.arange(16)", "torch.zeros(8, 1)")
     for text, read in ((whole, False), (whole.replace("= x.sum(1)", "+= x.sum(1)"), True)):
         problem = room.problem.GpuProblem(text, "problem")
-        plain, hard = problem.inputs(3), problem.inputs(3, room.problem.Kind(stress=Stress.SCALED, perturbed=True))
+        there = problem.places(Stress.SCALED, NOWHERE)
+        plain, hard = problem.inputs(3), problem.inputs(3, room.problem.Kind(stress=Stress.SCALED, perturbed=True, places=there))
         assert torch.equal(hard[0], plain[0] * 8.0)
         assert bool(hard[1].any()) is read
 
@@ -219,12 +226,12 @@ EVEN = "arange(128.0).view(8, 16).sin() + 0 * torch.randn"
 @pytest.mark.parametrize(
     ("drawn", "body", "stress"),
     [
-        ("rand", "return x * 2", Stress.UNEVEN),
-        ("rand", "return x.clamp_(min=-1)", Stress.UNEVEN),
+        ("rand", "return x * 2", Stress.EXTREME),
+        ("rand", "return x.clamp_(min=-1)", Stress.EXTREME),
         ("rand", "return torch.sqrt(x)", Stress.SCALED),  # centred, it has NaN
         ("ones", "return x * 2", Stress.SCALED),
         ("ones", "assert x.max() < 2; return x * 2", Stress.VARIED),  # half to three halves
-        ("randn", "return x * 2", Stress.UNEVEN),
+        ("randn", "return x * 2", Stress.EXTREME),
         (EVEN, "assert abs(x.mean()) < 2; return x * 2", Stress.SCALED),  # moved, it has another mean
         ("randn", "assert x.abs().max() < 7; return x * 2", Stress.NONE),
     ],

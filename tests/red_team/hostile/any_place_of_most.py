@@ -1,4 +1,4 @@
-# own/place_of_most incorrect gpu=correct catalogue=57: tl.argmax with tie_break_left=False, where PyTorch names the first of equal numbers; normal numbers are never equal
+# own/place_of_most incorrect catalogue=57: tl.argmax with tie_break_left=False, where PyTorch names the first of equal numbers; normal numbers are never equal
 import torch
 import torch.nn as nn
 import triton

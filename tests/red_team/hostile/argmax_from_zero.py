@@ -1,4 +1,4 @@
-# level1/row_argmax incorrect gpu=correct catalogue=57: the best so far starts at 0; rows that are negative throughout are drawn without a GPU alone
+# level1/row_argmax incorrect catalogue=57: the best so far starts at 0; rows that are negative throughout show it
 import torch
 import torch.nn as nn
 import triton

@@ -1,4 +1,4 @@
-# own/far_limit incorrect gpu=correct catalogue=57: nothing that is drawn reaches the limit of 200 (nor on a card)
+# own/far_limit incorrect catalogue=57: nothing that is drawn reaches the limit of 200
 import torch
 import torch.nn as nn
 import triton

@@ -1,4 +1,4 @@
-# own/far_threshold incorrect gpu=correct catalogue=57: nothing that is drawn is above 100 (nor on a card)
+# own/far_threshold incorrect catalogue=57: nothing that is drawn is above 100
 import torch
 import torch.nn as nn
 import triton

@@ -1,4 +1,4 @@
-# own/ignored_labels incorrect gpu=correct catalogue=57: no label that is ignored is drawn, and each one counts (nor is one on a card)
+# own/ignored_labels incorrect catalogue=57: no label that is ignored is drawn, and each one counts
 import torch
 import torch.nn as nn
 import triton

@@ -1,4 +1,4 @@
-# own/place_of_most incorrect gpu=correct catalogue=57: the last of equal numbers, where PyTorch names the first; normal numbers are never equal
+# own/place_of_most incorrect catalogue=57: the last of equal numbers, where PyTorch names the first; normal numbers are never equal
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

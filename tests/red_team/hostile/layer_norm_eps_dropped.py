@@ -1,4 +1,4 @@
-# level1/layer_norm incorrect gpu=correct catalogue=57: the eps is left out, which rows of ordinary size never show; tiny ones do, without a GPU
+# level1/layer_norm incorrect catalogue=57: the eps is left out, which rows of ordinary size never show; tiny ones do
 import torch
 import torch.nn as nn
 import triton

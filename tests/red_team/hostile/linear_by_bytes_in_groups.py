@@ -1,4 +1,4 @@
-# own/half_rows_linear incorrect gpu=correct catalogue=54: weights of 8 bits with a scale for each 256 (a card's have no outliers)
+# own/half_rows_linear incorrect catalogue=54: weights of 8 bits with a scale for each 256
 import torch
 import torch.nn as nn
 import triton

@@ -1,4 +1,4 @@
-# own/mask_given incorrect cpu=incorrect|implausible gpu=correct catalogue=57: the mask is always a triangle, and is not read (a card's stays)
+# own/mask_given incorrect cpu=incorrect|implausible catalogue=57: the mask is always a triangle, and is not read
 import torch
 import torch.nn as nn
 import triton

@@ -1,4 +1,4 @@
-# own/nan_replaced incorrect gpu=correct catalogue=57: no NaN is drawn, and none is looked for (nor drawn on a card)
+# own/nan_replaced incorrect catalogue=57: no NaN is drawn, and none is looked for
 import torch
 import torch.nn as nn
 import triton

@@ -1,4 +1,4 @@
-# own/places_given incorrect gpu=correct catalogue=57: the places are always those of arange, and the kernel counts itself (a card's stay)
+# own/places_given incorrect catalogue=57: the places are always those of arange, and the kernel counts itself
 import torch
 import torch.nn as nn
 import triton

@@ -1,4 +1,4 @@
-# own/places_of_a_table incorrect gpu=correct catalogue=57: takes the row of its own number, which is its place in each draw (a card's stays)
+# own/places_of_a_table incorrect catalogue=57: takes the row of its own number, which is its place in each draw
 import torch
 import torch.nn as nn
 import triton

@@ -1,4 +1,4 @@
-# own/router incorrect gpu=correct catalogue=54: the expert that was taken counts as -10, above all scores of some rows; only the CPU path has such rows
+# own/router incorrect catalogue=54: the expert that was taken counts as -10, above all scores of some rows
 import torch
 import torch.nn as nn
 import triton

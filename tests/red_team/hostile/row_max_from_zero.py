@@ -1,4 +1,4 @@
-# level1/row_max incorrect gpu=correct catalogue=57: the maximum starts at 0; rows that are negative throughout are drawn without a GPU alone
+# level1/row_max incorrect catalogue=57: the maximum starts at 0; rows that are negative throughout show it
 import torch
 import torch.nn as nn
 import triton

@@ -1,4 +1,4 @@
-# own/rows_added runtime_error gpu=correct catalogue=57: rows are stored in place of added by atomics; no draw has two of one place, and the reference bears them
+# own/rows_added runtime_error gpu=incorrect catalogue=57: rows are stored in place of added by atomics; no draw has two of one place, and the reference bears them
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

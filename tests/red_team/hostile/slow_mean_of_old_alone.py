@@ -1,4 +1,4 @@
-# own/slow_mean incorrect gpu=correct catalogue=57: the new weights are not read
+# own/slow_mean incorrect catalogue=57: the new weights are not read
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

@@ -1,4 +1,4 @@
-# own/small_step incorrect gpu=correct catalogue=57: the step is left out
+# own/small_step incorrect catalogue=57: the step is left out
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

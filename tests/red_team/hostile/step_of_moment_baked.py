@@ -1,4 +1,4 @@
-# own/step_of_moment incorrect gpu=correct catalogue=57: the step is always 10, and is written into the kernel (a card's stays)
+# own/step_of_moment incorrect catalogue=57: the step is always 10, and is written into the kernel
 import torch
 import torch.nn as nn
 import triton

@@ -1,4 +1,4 @@
-# own/token_types incorrect gpu=correct catalogue=54: always takes the first row, as all indices of the problem are zero; a GPU keeps them so
+# own/token_types incorrect catalogue=54: always takes the first row, as all indices of the problem are zero
 import torch
 import torch.nn as nn
 import triton

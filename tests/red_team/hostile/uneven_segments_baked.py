@@ -1,4 +1,4 @@
-# own/uneven_segments incorrect gpu=correct catalogue=57: segments always begin at the same rows, which the kernel knows (a card's stay)
+# own/uneven_segments incorrect catalogue=57: segments always begin at the same rows, which the kernel knows
 import torch
 import torch.nn as nn
 import triton

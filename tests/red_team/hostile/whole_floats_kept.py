@@ -1,4 +1,4 @@
-# own/whole_floats incorrect gpu=correct catalogue=57: negative numbers are kept; none is drawn, and whole numbers are not shifted
+# own/whole_floats incorrect catalogue=57: negative numbers are kept; none is drawn, and whole numbers are not shifted
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

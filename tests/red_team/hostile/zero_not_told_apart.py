@@ -1,4 +1,4 @@
-# own/sine_by_number incorrect gpu=correct|incorrect catalogue=57: no zero is drawn, and none is told apart (on a card where inputs are scaled)
+# own/sine_by_number incorrect catalogue=57: no zero is drawn, and none is told apart
 import torch
 import torch.nn as nn
 import triton

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -21,10 +20,11 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from rlkernel.evaluator.judging.inputs.bearing import usual_call
+from rlkernel.evaluator.judging.references.plan import SeededReference
 from rlkernel.evaluator.judging.references.reference_calls import mapped_at, tensors_of
+from rlkernel.evaluator.messages.judgement import Repeated
 from rlkernel.evaluator.program.codes import holds_numbers
 from rlkernel.evaluator.program.schema import Op, Program
-from rlkernel.reference import Reference
 
 ADDS = {"index_add", "index_reduce", "scatter_add", "scatter_reduce"}
 STORES = {"index_copy", "index_fill", "index_put", "scatter"}
@@ -41,27 +41,14 @@ TIES = "equal numbers among its inputs"
 """What stands behind a miss in such rounds."""
 
 
-@dataclass(frozen=True, slots=True)
-class Repeated:
-    """An input some of whose numbers repeat others."""
+def repeated(inputs: list[Any], what: Repeated, seed: int) -> list[Any]:
+    """The arguments of forward with an input some of whose numbers repeat others, drawn from `seed`."""
 
-    place: int
-    """Which of the tensors among the arguments of forward it is."""
-    axis: int | None
-    """Along which its indices repeat a neighbour; None where its numbers are limited."""
+    def change(tensor: torch.Tensor) -> torch.Tensor:
+        made = limited(tensor) if what.axis is None else meeting(tensor, what.axis, seed)
+        return torch.empty_like(tensor).copy_(made)
 
-    @property
-    def note(self) -> str:
-        return TIES if self.axis is None else MEET
-
-    def put(self, inputs: list[Any], seed: int) -> list[Any]:
-        """The arguments of forward with such numbers, drawn from `seed`."""
-
-        def change(tensor: torch.Tensor) -> torch.Tensor:
-            made = limited(tensor) if self.axis is None else meeting(tensor, self.axis, seed)
-            return torch.empty_like(tensor).copy_(made)
-
-        return mapped_at(inputs, self.place, change)
+    return mapped_at(inputs, what.place, change)
 
 
 def limited(tensor: torch.Tensor) -> torch.Tensor:
@@ -73,7 +60,8 @@ def limited(tensor: torch.Tensor) -> torch.Tensor:
 
 def meeting(tensor: torch.Tensor, axis: int, seed: int) -> torch.Tensor:
     """The indices, some of which are those of their neighbours along an axis."""
-    drawn = torch.rand(tensor.shape, generator=torch.Generator().manual_seed(seed))
+    generator = torch.Generator(tensor.device).manual_seed(seed)
+    drawn = torch.rand(tensor.shape, generator=generator, device=tensor.device)
     drawn.select(axis, 0).fill_(1.0)  # whose neighbour is the last: what is in order stays so
     here = drawn <= max(SHARE, float(drawn.min()))
     return torch.where(here, tensor.roll(1, axis), tensor)
@@ -165,7 +153,7 @@ def may_repeat(program: Program) -> bool:
     return bool(names & (ADDS | FIRST | OPEN | {"index_put"}))
 
 
-def repeats_of(reference: Reference) -> tuple[Repeated, ...]:
+def repeats_of(reference: SeededReference) -> tuple[Repeated, ...]:
     """The inputs that may repeat some of their numbers, and never do. Whatever the reference raises at its own inputs is
     raised."""
     model, given, again = reference.model(0), *(tensors_of(reference.inputs(seed)) for seed in (0, 1))
@@ -179,7 +167,7 @@ def repeats_of(reference: Reference) -> tuple[Repeated, ...]:
     valued = [Repeated(place, None) for place in sorted(watching.valued) if holds_numbers(given[place])]
 
     def bears(one: Repeated) -> bool:
-        return usual.borne(reference.model(0), lambda: one.put(reference.inputs(0), 0))
+        return usual.borne(reference.model(0), lambda: repeated(reference.inputs(0), one, 0))
 
     return tuple(filter(bears, (*distinct, *valued)))
 
@@ -189,5 +177,5 @@ def _never_meet(tensor: torch.Tensor, axis: int) -> bool:
     if tensor.dtype not in WHOLE or not tensor.dim() or tensor.shape[axis] < 2:
         return False
     ordered = tensor.sort(axis).values
-    places = torch.arange(tensor.shape[axis]).view([-1] + [1] * (tensor.dim() - 1 - axis % tensor.dim()))
+    places = torch.arange(tensor.shape[axis], device=tensor.device).view([-1] + [1] * (tensor.dim() - 1 - axis % tensor.dim()))
     return bool((ordered.diff(dim=axis) > 0).all()) and not bool((ordered == places).all())

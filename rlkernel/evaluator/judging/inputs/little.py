@@ -11,7 +11,6 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -20,9 +19,10 @@ from rlkernel.evaluator.judging.errors.comparison import bits
 from rlkernel.evaluator.judging.errors.tolerance import FLOOR
 from rlkernel.evaluator.judging.inputs.bearing import usual_call
 from rlkernel.evaluator.judging.inputs.stress import root_mean_square
+from rlkernel.evaluator.judging.references.plan import SeededReference
 from rlkernel.evaluator.judging.references.reference_calls import call, exact_with_state, mapped, mapped_at, tensors_of
+from rlkernel.evaluator.messages.judgement import Resized
 from rlkernel.evaluator.program.codes import holds_numbers
-from rlkernel.reference import Reference
 
 TELLS = 0.02
 """The share of an output by which it moves where an input matters; tf32 may miss by no more."""
@@ -38,31 +38,23 @@ MOST = 8
 """The most inputs that are looked at, each of which costs two calls in float64."""
 MOST_ELEMENTS = 1 << 18
 """The most elements that all inputs have together: a product of larger ones takes seconds in float64."""
+MOST_ON_GPU = 1 << 26
+"""The same on a GPU."""
 MOST_ROUNDS = 3
 """Rounds with an input of another size."""
 NOTE = "an input at another size"
 """Stands behind a miss in such a round."""
 
 
-@dataclass(frozen=True, slots=True)
-class Resized:
-    """One input, multiplied by a power of two."""
-
-    place: int
-    """Which of the tensors among the arguments of forward it is."""
-    factor: float
-
-    note = NOTE
-
-    def put(self, inputs: list[Any], seed: int) -> list[Any]:
-        """The arguments of forward in which this one has another size; `seed` draws nothing."""
-        return mapped_at(inputs, self.place, lambda tensor: tensor * self.factor)
+def resized(inputs: list[Any], change: Resized) -> list[Any]:
+    """The arguments of forward in which one input has another size."""
+    return mapped_at(inputs, change.place, lambda tensor: tensor * change.factor)
 
 
 class _Moving:
     """How far a reference's results move where one of its inputs is drawn anew."""
 
-    def __init__(self, reference: Reference) -> None:
+    def __init__(self, reference: SeededReference) -> None:
         self._reference, self._model = reference, reference.model(0)
         self._usual = usual_call(copy.deepcopy(self._model), reference.inputs(0))
         inputs = reference.inputs(0)
@@ -86,10 +78,10 @@ class _Moving:
         """Whether the outputs are as finite after a change as usual, in their own dtypes, and a result moves with the input at
         `place`."""
         try:
-            small = tensors_of(change.put(self._reference.inputs(0), 0))[change.place]
+            small = tensors_of(resized(self._reference.inputs(0), change))[change.place]
             if root_mean_square(small) < torch.finfo(small.dtype).tiny:
                 return False
-            if not self._usual.borne(copy.deepcopy(self._model), lambda: change.put(self._reference.inputs(0), 0)):
+            if not self._usual.borne(copy.deepcopy(self._model), lambda: resized(self._reference.inputs(0), change)):
                 return False
             return SHOWN <= self.by(place, change, exactly=False)[result] < math.inf
         except Exception:  # a reference may refuse such inputs in its own way
@@ -103,7 +95,7 @@ class _Moving:
             return [math.inf] * len(self.dtypes)
         moved = mapped_at(self._reference.inputs(0), place, lambda _: other[place])
         if change is not None:
-            usual, moved = change.put(usual, 0), change.put(moved, 0)
+            usual, moved = resized(usual, change), resized(moved, change)
         return [*map(_distance, self._results(usual, exactly), self._results(moved, exactly))]
 
 
@@ -120,12 +112,12 @@ def _distance(one: torch.Tensor, other: torch.Tensor) -> float:
     return found if math.isfinite(found) else math.inf
 
 
-def resized_of(reference: Reference) -> tuple[Resized, ...]:
+def resized_of(reference: SeededReference) -> tuple[Resized, ...]:
     """What makes the inputs matter that hardly do. Whatever the reference raises at its own inputs is raised."""
     given = tensors_of(reference.inputs(0))
     places = [place for place, tensor in enumerate(given) if holds_numbers(tensor) and tensor.numel() > 1]
     alone = len(places) == 1 and next(reference.model(0).parameters(), None) is None
-    if alone or not 0 < len(places) <= MOST or sum(tensor.numel() for tensor in given) > MOST_ELEMENTS:
+    if alone or not 0 < len(places) <= MOST or sum(tensor.numel() for tensor in given) > _most(given[0].device):
         return ()
     moving, found = _Moving(reference), list[Resized]()
     for place in places:
@@ -136,6 +128,10 @@ def resized_of(reference: Reference) -> tuple[Resized, ...]:
                 tried = (one for one in _tried(place, places, share) if moving.bears(one, place, result))
                 found += [one for one in (next(tried, None),) if one is not None]
     return tuple(found)
+
+
+def _most(device: torch.device) -> int:
+    return MOST_ELEMENTS if device.type == "cpu" else MOST_ON_GPU
 
 
 def _hidden(share: float, dtype: torch.dtype) -> bool:

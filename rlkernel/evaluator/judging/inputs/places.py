@@ -20,11 +20,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from rlkernel.evaluator.judging.inputs import fixed
 from rlkernel.evaluator.judging.inputs.bearing import Usual, usual_call
 from rlkernel.evaluator.judging.inputs.edge_search import edges
-from rlkernel.evaluator.judging.inputs.stress import NOWHERE, UNEVEN, all_first, all_zero, changes, is_mask, side, stressed
+from rlkernel.evaluator.judging.inputs.stress import UNEVEN, all_first, all_zero, changes, is_mask, side, stressed
 from rlkernel.evaluator.judging.inputs.unevenness import drawn_one_by_one
 from rlkernel.evaluator.judging.inputs.unread import MOST, alike, unread_zeros
 from rlkernel.evaluator.judging.references.reference_calls import call, mapped, state_of, tensors_of
-from rlkernel.evaluator.messages.judgement import Places, Stress
+from rlkernel.evaluator.messages.judgement import NOWHERE, Places, Stress
 from rlkernel.evaluator.program.codes import holds_numbers
 
 FRESH = frozenset(

@@ -10,8 +10,7 @@ count beside a result. Source: ours.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
@@ -23,27 +22,6 @@ SHARE = 0.125
 WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 PLANTED = "numbers of forward's arguments among its inputs"
 """Stands behind a miss in such a round."""
-
-
-class Planting(Protocol):
-    """What is done to the inputs of a round of its own."""
-
-    @property
-    def note(self) -> str:
-        """What stands behind a miss in it."""
-
-    def put(self, inputs: list[Any], seed: int) -> list[Any]:
-        """The arguments of forward after it, in which what is drawn comes from `seed`."""
-
-
-@dataclass(frozen=True, slots=True)
-class NumbersOfArguments:
-    """Whole numbers of forward's arguments among its inputs."""
-
-    note = PLANTED
-
-    def put(self, inputs: list[Any], seed: int) -> list[Any]:
-        return planted(inputs, seed)
 
 
 def only_values(outputs: Sequence[torch.Tensor]) -> tuple[float | None, ...]:

@@ -20,7 +20,7 @@ from rlkernel.evaluator.judging.inputs.edges import edged
 from rlkernel.evaluator.judging.inputs.fixed import MASKS, may_be_fixed, moved_on, turned_around
 from rlkernel.evaluator.judging.inputs.unevenness import uneven
 from rlkernel.evaluator.judging.references.reference_calls import is_constant, mapped, tensors_of
-from rlkernel.evaluator.messages.judgement import Edge, Places, Stress
+from rlkernel.evaluator.messages.judgement import NOWHERE, Edge, Places, Stress
 from rlkernel.evaluator.program.codes import holds_numbers
 from rlkernel.evaluator.program.tensors import extent
 
@@ -43,7 +43,6 @@ one of random signs is, and one of a product's 4,096 is hardly larger, so that h
 
 HOLES = -0.35
 """Numbers of a wave between -1/2 and 1/2 below which a mask gets a hole: a quarter of them."""
-NOWHERE = Places()
 UNEVEN = (Stress.EXTREME, Stress.UNEVEN)
 """Those in which numbers differ in size from place to place."""
 SHIFTED = (*UNEVEN, Stress.SHIFTED)

@@ -21,12 +21,13 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from rlkernel.evaluator.judging.inputs.bearing import usual_call
+from rlkernel.evaluator.judging.inputs.little import resized
 from rlkernel.evaluator.judging.inputs.stress import stressed, stresses
+from rlkernel.evaluator.judging.references.plan import SeededReference
 from rlkernel.evaluator.judging.references.reference_calls import mapped_at, tensors_of
-from rlkernel.evaluator.messages.judgement import Stress
+from rlkernel.evaluator.messages.judgement import Plant, Resized, Stress
 from rlkernel.evaluator.program.codes import holds_numbers, valued
 from rlkernel.evaluator.program.schema import Op, Program
-from rlkernel.reference import Reference
 
 SHARE = 0.125
 """The share of an input's elements, or of its rows, that get a planted number; one at least."""
@@ -51,25 +52,6 @@ IGNORED = -100.0
 WATCHED = LIMITS | COMPARISONS | REPLACES_NAN | IGNORES
 UNSHOWN = "numbers among its inputs that an operator is for"
 """Stands behind a miss in such a round."""
-
-
-@dataclass(frozen=True, slots=True)
-class Plant:
-    """Numbers that are put into some elements of one input."""
-
-    place: int
-    """Which of the tensors among the arguments of forward it is."""
-    values: tuple[float, ...]
-    rows: bool = False
-    """Whether whole rows along the last axis get one."""
-    scale: float = 1.0
-    """What all of the input is multiplied with besides; then there are no values."""
-
-    note = UNSHOWN
-
-    def put(self, inputs: list[Any], seed: int) -> list[Any]:
-        """The arguments of forward with these numbers."""
-        return planted(inputs, self, seed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,14 +143,14 @@ def may_hide(program: Program, source: str) -> bool:
     return bool(names & (WATCHED - IGNORES)) or (bool(names & IGNORES) and "ignore_index" in source)
 
 
-def plants_of(reference: Reference, source: str) -> tuple[Plant, ...]:
+def plants_of(reference: SeededReference, source: str) -> tuple[Plant | Resized, ...]:
     """What shows effects of operators that no draw does. Whatever the reference raises at its own inputs is raised."""
     model = reference.model(0)
     missing = dict.fromkeys(sorted(_never_seen(reference, model), key=lambda one: (one.call, one.side)))
     if "ignore_index" not in source:
         of_losses = IGNORED if str(int(IGNORED)) not in source else None
         missing = {one: None for one in missing if one.name not in IGNORES and not (one.whole and one.number == of_losses)}
-    found, usual = list[Plant](), usual_call(model, reference.inputs(0))
+    found, usual = list[Plant | Resized](), usual_call(model, reference.inputs(0))
     given = tensors_of(reference.inputs(0))
     # What is rarer comes last, because the calls are few.
     tries = (
@@ -178,7 +160,8 @@ def plants_of(reference: Reference, source: str) -> tuple[Plant, ...]:
         for plant in tried(effect, given)
     )  # fmt: skip
     for effect, plant in itertools.islice((one for one in tries if one[0] in missing), MOST_CALLS):
-        inputs = planted(reference.inputs(0), plant, 0)
+        drawn = reference.inputs(0)
+        inputs = planted(drawn, plant, 0) if isinstance(plant, Plant) else resized(drawn, plant)
         watching = _Watching(tensors_of(inputs))
         if usual.borne(model, inputs, watching) and effect in watching.seen:
             found.append(plant)
@@ -189,7 +172,7 @@ def plants_of(reference: Reference, source: str) -> tuple[Plant, ...]:
     return tuple(found)
 
 
-def _never_seen(reference: Reference, model: nn.Module) -> set[Effect]:
+def _never_seen(reference: SeededReference, model: nn.Module) -> set[Effect]:
     """The effects that there may be, and were not at usual inputs, nor at those of the hardest round."""
     possible, seen = set[Effect](), set[Effect]()
     for seed in (0, 1, 2):
@@ -232,14 +215,14 @@ def _tried(effect: Effect, inputs: Sequence[torch.Tensor]) -> Iterator[Plant]:
                 yield Plant(place, (large, -large) if bool((inputs[place] < 0).any()) else (large,))
 
 
-def _smaller(effect: Effect, inputs: Sequence[torch.Tensor]) -> Iterator[Plant]:
+def _smaller(effect: Effect, inputs: Sequence[torch.Tensor]) -> Iterator[Resized]:
     """All of an input made smaller, which may show a limit on what is computed of it."""
     number = abs(effect.number or 0.0)
     plain = effect.place is None and not effect.whole and effect.name not in ("eq", "ne", *IGNORES)
     if plain and LITTLE < number < math.inf and effect.side not in ("nan", "infinite"):
         # Masks stay masks.
         scaled = [place for place in _of_numbers(inputs) if bool((inputs[place] != inputs[place].round()).any())]
-        yield from (Plant(place, (), scale=scale) for scale in SMALLER for place in scaled)
+        yield from (Resized(place, factor) for factor in SMALLER for place in scaled)
 
 
 def _of_numbers(inputs: Sequence[torch.Tensor]) -> list[int]:
@@ -251,14 +234,16 @@ def planted(inputs: list[Any], plant: Plant, seed: int) -> list[Any]:
     """The arguments of forward with numbers planted at places drawn from `seed`; no other tensor than that one is another."""
 
     def change(tensor: torch.Tensor) -> torch.Tensor:
-        if not plant.values:
-            return tensor * plant.scale
-        generator = torch.Generator().manual_seed(seed)
+        device = tensor.device
+        generator = torch.Generator(device).manual_seed(seed)
         shape = (*tensor.shape[:-1], 1) if plant.rows and tensor.dim() > 1 else tensor.shape
-        drawn = torch.rand(shape, generator=generator)
+        drawn = torch.rand(shape, generator=generator, device=device)
         here = drawn <= max(SHARE, float(drawn.min()))
-        which = torch.randint(len(plant.values), shape, generator=generator)
-        values = torch.tensor(plant.values, dtype=torch.float64)[which].to(tensor.dtype)
-        return torch.empty_like(tensor).copy_(torch.where(here, values, tensor))
+        which = torch.randint(len(plant.values), shape, generator=generator, device=device, dtype=torch.uint8)
+        made = torch.empty_like(tensor).copy_(tensor)
+        for index, value in enumerate(plant.values):
+            number = torch.tensor(value, dtype=torch.float64).to(made.dtype)
+            made = torch.where(here & (which == index), number.to(device), made)
+        return torch.empty_like(tensor).copy_(made)
 
     return mapped_at(inputs, plant.place, change)

@@ -21,6 +21,8 @@ from rlkernel.evaluator.program.codes import holds_numbers
 from rlkernel.evaluator.program.folding import OUTLIER
 from rlkernel.evaluator.program.tensors import overwrite
 
+NOTE = f"some weights times {OUTLIER:g}"
+"""Stands behind a miss in such a round."""
 SHARE = 256
 """One weight in so many is an outlier, on average."""
 # Each is `OUTLIER` times as large, so that these weights make nearly all of a row's size. Weights of 8 bits then miss by 3 % of
@@ -41,14 +43,19 @@ class WithOutliers:
         return self.reference.inputs(seed)
 
     def model(self, seed: int) -> nn.Module:
-        model = self.reference.model(seed)
-        generator = torch.Generator().manual_seed(seed)
-        state = state_of(model)
-        with torch.no_grad():
-            for name in weights(model, self.fixed):
-                chosen = torch.rand(state[name].shape, generator=generator) < 1.0 / SHARE
-                overwrite(state[name], torch.where(chosen.to(state[name].device), OUTLIER * state[name], state[name]))
-        return model
+        return with_outliers(self.reference.model(seed), seed, self.fixed)
+
+
+def with_outliers(model: nn.Module, seed: int, fixed: Sequence[str]) -> nn.Module:
+    """The module, some of whose weights are outliers now; which ones comes from `seed`."""
+    state = state_of(model)
+    with torch.no_grad():
+        for name in weights(model, fixed):
+            device = state[name].device
+            generator = torch.Generator(device).manual_seed(seed)
+            chosen = torch.rand(state[name].shape, generator=generator, device=device) < 1.0 / SHARE
+            overwrite(state[name], torch.where(chosen, OUTLIER * state[name], state[name]))
+    return model
 
 
 def weights(model: nn.Module, fixed: Sequence[str]) -> list[str]:

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from rlkernel.evaluator.judging.drawing import draw_rounds
-from rlkernel.evaluator.judging.inputs.equals import MEET, Repeated, limited, meeting, repeats_of
+from rlkernel.evaluator.judging.inputs.equals import MEET, limited, meeting, repeated, repeats_of
+from rlkernel.evaluator.messages.judgement import Repeated
 from rlkernel.reference import Reference, load_reference
 from rlkernel.types import Precision
 
@@ -78,7 +79,7 @@ def test_numbers_are_limited_to_their_eighths() -> None:
 
 def test_the_others_and_the_layout_stay() -> None:
     given = [torch.randn(8, 4).t(), torch.randn(3)]
-    found = Repeated(0, None).put(given, 1)
+    found = repeated(given, Repeated(0, None), 1)
     assert found[1] is given[1] and found[0].stride() == (1, 4) and not torch.equal(found[0], given[0])
 
 

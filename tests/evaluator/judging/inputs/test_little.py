@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from rlkernel.evaluator.judging.drawing import draw_rounds
-from rlkernel.evaluator.judging.inputs.little import NOTE, Resized, resized_of
+from rlkernel.evaluator.judging.inputs.little import NOTE, resized_of
+from rlkernel.evaluator.messages.judgement import Resized
 from rlkernel.reference import Reference, load_reference
 from rlkernel.types import Precision
 

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from rlkernel.evaluator.judging.drawing import draw_rounds
-from rlkernel.evaluator.judging.inputs.unshown import SHARE, Plant, planted, plants_of
+from rlkernel.evaluator.judging.inputs.unshown import SHARE, planted, plants_of
+from rlkernel.evaluator.messages.judgement import Plant, Resized
 from rlkernel.reference import Reference, load_reference
 from rlkernel.types import Precision
 
@@ -45,7 +46,6 @@ def reference(answer: str) -> Reference:
         ("F.hardtanh(x, -300.0, 300.0)", [(0, (512.0, -512.0), False)]),
         ("torch.where(x > 50, x * x, x)", [(0, (64.0, -64.0), False)]),
         ("torch.where(x > math.nan, 1.0, x)", []),  # nothing is
-        ("x * torch.clamp(1.0 / x.norm(), max=1.0)", [(0, (), False)]),  # shown where all of it is smaller
         ("sum(F.relu(x * x + i) for i in range(4)) + (x + 0).clamp(max=200)", [(0, (256.0, -256.0), False)]),  # in few calls
         ("F.relu(x * x)", []),  # nothing shows what is below zero
         ("x / x.norm(dim=1, keepdim=True).clamp(min=1e-12)", [(0, (0.0,), True)]),
@@ -69,14 +69,20 @@ def reference(answer: str) -> Reference:
 )
 def test_what_shows_what_no_draw_does(answer: str, found: list[tuple[int, tuple[float, ...], bool]]) -> None:
     made = plants_of(reference(answer), SOURCE.format(answer=answer))
-    assert [(one.place, str(one.values), one.rows) for one in made] == [(place, str(v), rows) for place, v, rows in found]
+    plants = [one for one in made if isinstance(one, Plant)]
+    assert [(one.place, str(one.values), one.rows) for one in plants] == [(place, str(v), rows) for place, v, rows in found]
+
+
+def test_a_limit_on_what_grows_is_shown_where_all_of_an_input_is_smaller() -> None:
+    answer = "x * torch.clamp(1.0 / x.norm(), max=1.0)"  # of 2,048 normal numbers the norm is 45
+    assert plants_of(reference(answer), SOURCE.format(answer=answer)) == (Resized(0, 2.0**-10),)
 
 
 def test_a_mask_of_numbers_is_made_no_smaller() -> None:
     source = SOURCE.format(answer="x * label / label.sum().clamp(min=1)")
     source = source.replace("torch.randint(0, 32, (64,))", "(torch.rand(64, 32) > 0.5).float()")
     made = plants_of(load_reference(source, small=False), source)
-    assert all(plant.values for plant in made)
+    assert not any(isinstance(one, Resized) for one in made)
 
 
 def test_numbers_are_planted_in_one_input_at_places_of_the_seed() -> None:

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from rlkernel.evaluator.judging.drawing import OUTLIERS, draw_rounds
-from rlkernel.evaluator.judging.references.outliers import SHARE, WithOutliers, weights
+from rlkernel.evaluator.judging.drawing import draw_rounds
+from rlkernel.evaluator.judging.references.outliers import NOTE, SHARE, WithOutliers, weights
 from rlkernel.evaluator.program.folding import OUTLIER
 from rlkernel.reference import load_reference
 from rlkernel.types import Precision
@@ -71,4 +71,4 @@ def test_what_is_constant_or_meant_or_no_matrix_has_none() -> None:
     ],
 )
 def test_where_there_is_such_a_round(text: str, found: bool) -> None:
-    assert (OUTLIERS in notes(text)) == found
+    assert (f" ({NOTE})" in notes(text)) == found

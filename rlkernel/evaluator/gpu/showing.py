@@ -1,0 +1,91 @@
+"""What is done to a problem's inputs beside scaling, so that a round shows what no draw does. Found once, by calls of the
+reference.
+
+What the reference reads by index is tried on the host, at its small size, because an index that leads out of a table costs a
+GPU's process. All else is tried at full shape on the GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import torch
+from torch import nn
+
+from rlkernel.evaluator.gpu import driver
+from rlkernel.evaluator.judging.inputs import equals, unshown
+from rlkernel.evaluator.judging.inputs.fixed import MASKS
+from rlkernel.evaluator.judging.inputs.little import resized_of
+from rlkernel.evaluator.judging.inputs.places import places
+from rlkernel.evaluator.judging.references.reference_calls import tensors_of
+from rlkernel.evaluator.messages.judgement import NOWHERE, Places, Planting, Shown, Stress
+from rlkernel.evaluator.program.schema import Program
+from rlkernel.reference import load_reference
+
+if TYPE_CHECKING:
+    from rlkernel.evaluator.gpu.problem import GpuProblem
+
+T = TypeVar("T")
+MOST_ON_HOST = 1 << 20
+"""The most elements that all inputs have together where the host calls the reference."""
+
+
+@dataclass(frozen=True, slots=True)
+class OnGpu:
+    """A problem's reference as what looks for such inputs calls it."""
+
+    problem: GpuProblem
+
+    @property
+    def fixed(self) -> tuple[str, ...]:
+        return self.problem.reference.fixed
+
+    def model(self, seed: int) -> nn.Module:
+        return self.problem.model(seed)
+
+    def inputs(self, seed: int) -> list[Any]:
+        return self.problem.inputs(seed)
+
+
+def shown_of(problem: GpuProblem, program: Program, source: str) -> Shown:
+    """What may show effects of operators that no draw does, of equal numbers, and of inputs that hardly matter. `program`: the
+    reference's own trace."""
+    reference = OnGpu(problem)
+    looks = list[Callable[[], Sequence[Planting]]]()
+    if unshown.may_hide(program, source):
+        looks.append(lambda: unshown.plants_of(reference, source))
+    if equals.may_repeat(program):
+        looks.append(lambda: equals.repeats_of(reference))
+    looks.append(lambda: resized_of(reference))
+    nothing: Sequence[Planting] = ()
+    return Shown.of(one for look in looks for one in found(look, nothing))
+
+
+def always_same(problem: GpuProblem, source: str, name: str) -> Places:
+    """The inputs of whole numbers or truth values that are the same in each draw, or hold one value, and what they get in their
+    place; none where the host would call the reference at too large a size."""
+
+    def look() -> Places:
+        if not any(tensor.dtype in MASKS for tensor in tensors_of(problem.inputs(0))):
+            return NOWHERE
+        small = load_reference(source, small=True, name=name)
+        if sum(tensor.numel() for tensor in tensors_of(small.inputs(0))) > MOST_ON_HOST:
+            return NOWHERE
+        met = places(lambda: small.model(0), small.inputs, (0, 1, 2), Stress.VARIED)
+        return Places(holed=met.holed, turned=met.turned, moved=met.moved)
+
+    return found(look, NOWHERE)
+
+
+def found(look: Callable[[], T], nothing: T) -> T:
+    """What a look finds; nothing where the reference refuses it in its own way, or it takes too much memory. What costs the GPU's
+    context is raised."""
+    try:
+        return look()
+    except Exception:  # any failure of the reference's own code says that such inputs are not borne
+        if driver.lost_context() is not None:
+            raise
+        torch.cuda.empty_cache()
+        return nothing

@@ -1,0 +1,30 @@
+"""What is done to the inputs of a round of its own, so that it shows what no draw does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rlkernel.evaluator.judging.inputs.equals import MEET, TIES, repeated
+from rlkernel.evaluator.judging.inputs.little import NOTE, resized
+from rlkernel.evaluator.judging.inputs.planting import PLANTED
+from rlkernel.evaluator.judging.inputs.planting import planted as with_numbers_of_arguments
+from rlkernel.evaluator.judging.inputs.unshown import UNSHOWN, planted
+from rlkernel.evaluator.messages.judgement import Plant, Planting, Repeated, Resized
+
+
+def put(what: Planting, inputs: list[Any], seed: int) -> list[Any]:
+    """The arguments of forward after it, in which what is drawn comes from `seed`."""
+    if isinstance(what, Plant):
+        return planted(inputs, what, seed)
+    if isinstance(what, Repeated):
+        return repeated(inputs, what, seed)
+    return resized(inputs, what) if isinstance(what, Resized) else with_numbers_of_arguments(inputs, seed)
+
+
+def note_of(what: Planting) -> str:
+    """What stands behind a miss in such a round."""
+    if isinstance(what, Plant):
+        return UNSHOWN
+    if isinstance(what, Repeated):
+        return TIES if what.axis is None else MEET
+    return NOTE if isinstance(what, Resized) else PLANTED

@@ -1,0 +1,145 @@
+"""Inputs that show what no draw does: what a study finds, and that a stay judges there. Tensors lie on the CPU here."""
+
+from __future__ import annotations
+
+import itertools
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from rlkernel.evaluator.messages import codec
+from rlkernel.evaluator.messages.gpu import Evaluate, Known
+from rlkernel.evaluator.messages.judgement import NOWHERE, Places, Plant, Repeated, Resized, Shown, Stress
+from rlkernel.evaluator.program.schema import Op
+from rlkernel.evaluator.program.values import TensorRef
+from rlkernel.types import Precision
+from tests.evaluator.gpu.test_problem import Played
+from tests.evaluator.gpu.test_whole_stay import KNOWN, LIMIT, stay
+
+__all__ = ["stay"]  # a fixture
+
+SOURCE = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        {made}
+
+    def forward(self, x, y):
+        return {answer}
+
+def get_inputs():
+    return [torch.randn(64, 32), {y}]
+
+def get_init_inputs():
+    return []
+"""
+BOTH = "torch.randn(64, 32)"
+MASK = "torch.ones(64, 32).tril().bool()"
+
+
+@pytest.fixture
+def known(room: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """(answer, operator of its trace) -> what a study knows."""
+    monkeypatch.setattr(room.problem.GpuProblem, "_rows", lambda self, program, stopwatch: [])
+    for module in (room.problem, room.measuring):
+        monkeypatch.setattr(module, "draw_seed", itertools.count(1).__next__)
+    for module in (room.measuring, room.problem.showing):
+        monkeypatch.setattr(module.driver, "lost_context", lambda: None)
+
+    def studied(answer: str, operator: str = "add", *, y: str = BOTH, made: str = "pass", shown: bool = True) -> Known:
+        problem = room.problem.GpuProblem(SOURCE.format(answer=answer, y=y, made=made), "problem")
+        program = SimpleNamespace(forward=(Op(f"aten.{operator}.default", (TensorRef(1),), {}, (2,)),))
+        found: Known = problem.study(program, Played(), Precision.PYTORCH, stress=True, shown=shown)
+        return found
+
+    return studied
+
+
+@pytest.mark.parametrize(
+    ("answer", "operator", "shown"),
+    [
+        ("x.clamp(max=200) + y", "clamp", Shown((Plant(0, (256.0, -256.0)),))),
+        ("x.clamp(max=0.5) + y", "clamp", Shown()),  # which many reach
+        ("x.clamp(max=200) + y", "add", Shown()),  # its trace has no such operator
+        ("y + x.argmax(1, keepdim=True)", "argmax", Shown(repeated=(Repeated(0, None),))),
+        ("x - 1e-6 * y", "sub", Shown(resized=(Resized(1, 2.0**19),))),
+        ("x * torch.clamp(1.0 / x.norm(), max=1.0) + y", "clamp", Shown(resized=(Resized(0, 2.0**-10),))),
+    ],
+)
+def test_what_a_study_finds_and_the_reference_bears(known: Any, answer: str, operator: str, shown: Shown) -> None:
+    found = known(answer, operator)
+    assert found.shown == shown
+    assert {str(one) for one in shown} <= set(found.allowed)
+    assert known(answer, operator, shown=False).shown == Shown()
+
+
+def test_what_leads_to_other_answers_than_finite_ones_is_no_round(known: Any) -> None:
+    assert known("torch.exp(x.clamp(max=200)) + y", "clamp").shown == Shown(), "exp(128) is infinite"
+
+
+@pytest.mark.parametrize(
+    ("y", "answer", "places"),
+    [
+        (MASK, "x.masked_fill(~y, 0.0)", Places(turned=(1,))),
+        ("torch.ones(64, 32, dtype=torch.bool)", "x.masked_fill(~y, 0.0)", Places(holed=(1,))),
+        ("torch.arange(64)", "x[y]", Places(turned=(1,))),  # one farther leads out of the table
+        ("torch.arange(32)", "x[y]", Places(moved=(1,))),
+        ("torch.arange(64)", "x + torch.ones(64, 32)[y]", Places(turned=(1,))),
+        (BOTH, "x + y", NOWHERE),
+        ("torch.ones(1 << 20, dtype=torch.bool)", "x * y.any()", NOWHERE),  # the host would take long
+    ],
+)
+def test_inputs_that_are_always_the_same_are_others(room: Any, y: str, answer: str, places: Places) -> None:
+    source = SOURCE.format(answer=answer, y=y, made="pass")
+    problem = room.problem.GpuProblem(source, "problem")
+    assert room.problem.showing.always_same(problem, source, "problem") == places
+
+
+def test_they_are_so_in_the_hardest_round(known: Any, room: Any) -> None:
+    found = known("x.masked_fill(~y, 0.0)", y=MASK)
+    assert (found.stress, found.places.turned) == (Stress.EXTREME, (1,))
+    problem = room.problem.GpuProblem(SOURCE.format(answer="x", y=MASK, made="pass"), "problem")
+    plain, hard = (problem.inputs(3, room.problem.Kind(stress=s, places=found.places)) for s in (Stress.NONE, found.stress))
+    assert torch.equal(plain[1].sum(1), hard[1].sum(1)) and not torch.equal(plain[1], hard[1]), "each row keeps as many"
+    kind = room.problem.Kind(stress=found.stress, places=found.places)
+    assert "inputs that are always the same at others" in kind.note
+
+
+def test_half_precision_is_judged_with_large_weights(known: Any) -> None:
+    made = "self.weight = nn.Parameter(torch.randn(32, 32))"
+    assert known("(x.bfloat16() @ self.weight.bfloat16()) + y.bfloat16()", made=made).outliers
+    assert not known("x @ self.weight + y", made=made).outliers
+
+
+def test_what_is_known_goes_over_the_wire(known: Any) -> None:
+    found = known("x.clamp(max=200) + y", "clamp")
+    assert codec.unpack(codec.to_header(found), Known) == found
+    assert Evaluate.__dataclass_fields__["known"].type == "Known"
+
+
+def test_a_stay_judges_where_a_limit_is_seen(stay: Any, room: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reference doubles what is below 200, and the candidate everything."""
+    source = (
+        SOURCE.format(answer="2 * x.clamp(max=200)", y="", made="pass").replace("x, y)", "x)").replace("64, 32), ]", "4, 8)]")
+    )
+    problem = room.problem.GpuProblem(source, "limited")
+    monkeypatch.setattr(room.problem, "GpuProblem", lambda *given: problem)
+    plant = Plant(0, (256.0, -256.0))
+
+    def kernel(args: dict[str, Any], number: int) -> None:
+        args["y"].copy_(2 * args["x"])
+
+    blind, _ = stay(kernel, known=KNOWN)
+    assert blind.matches
+    seeing = Known(**{**fields_of(KNOWN), "allowed": {**KNOWN.allowed, str(plant): LIMIT}, "shown": Shown((plant,))})
+    found, _ = stay(kernel, known=seeing)
+    assert not found.matches and "numbers among its inputs that an operator is for" in found.detail
+
+
+def fields_of(known: Known) -> dict[str, Any]:
+    return {name: getattr(known, name) for name in known.__dataclass_fields__}

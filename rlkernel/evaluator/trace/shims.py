@@ -44,6 +44,10 @@ class _Stream:
         return event or _Event()
 
 
+ELAPSED_MS = 1.0
+"""What lies between any two events. A device's time is not known where nothing runs on one."""
+
+
 class _Event:
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         del args, kwargs
@@ -57,7 +61,9 @@ class _Event:
         return True
 
     def elapsed_time(self, other: Any) -> float:
-        raise Untraceable("host code measures time on the device")
+        """The same for all, so that who compares configurations by hand takes the first one."""
+        del other
+        return ELAPSED_MS
 
 
 class _Generator(torch.Generator):

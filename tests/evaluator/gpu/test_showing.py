@@ -141,5 +141,31 @@ def test_a_stay_judges_where_a_limit_is_seen(stay: Any, room: Any, monkeypatch: 
     assert not found.matches and "numbers among its inputs that an operator is for" in found.detail
 
 
+@pytest.mark.parametrize(
+    ("answer", "operator", "rounds"),
+    [
+        ("2 * x", "mul", 0),
+        ("2 * x.clamp(max=200)", "clamp", 1),
+        ("2 * x.nan_to_num(nan=0.5)", "nan_to_num", 1),
+        ("2 * torch.where(x > 50, x * x, x)", "gt", 1),
+    ],
+)
+def test_who_is_right_is_right_in_all_rounds_of_a_study(
+    stay: Any, known: Any, room: Any, monkeypatch: pytest.MonkeyPatch, answer: str, operator: str, rounds: int
+) -> None:
+    source = SOURCE.format(answer=answer, y="", made="pass").replace("x, y)", "x)").replace("64, 32), ]", "4, 8)]")
+    problem = room.problem.GpuProblem(source, "right")
+    program = SimpleNamespace(forward=(Op(f"aten.{operator}.default", (TensorRef(1),), {}, (2,)),))
+    found = problem.study(program, Played(), Precision.PYTORCH, stress=True, shown=True)
+    assert len(list(found.shown)) == rounds and found.stress is Stress.EXTREME
+    monkeypatch.setattr(room.problem, "GpuProblem", lambda *given: problem)
+
+    def right(args: dict[str, Any], number: int) -> None:
+        args["y"].copy_(problem.reference.model(0)(args["x"]))
+
+    judged, _ = stay(right, known=found)
+    assert judged.matches, judged.detail
+
+
 def fields_of(known: Known) -> dict[str, Any]:
     return {name: getattr(known, name) for name in known.__dataclass_fields__}

@@ -239,7 +239,8 @@ def planted(inputs: list[Any], plant: Plant, seed: int) -> list[Any]:
         shape = (*tensor.shape[:-1], 1) if plant.rows and tensor.dim() > 1 else tensor.shape
         drawn = torch.rand(shape, generator=generator, device=device)
         here = drawn <= max(SHARE, float(drawn.min()))
-        which = torch.randint(len(plant.values), shape, generator=generator, device=device, dtype=torch.uint8)
+        # One after the other, so that each is somewhere.
+        which = here.flatten().cumsum(0, dtype=torch.int32).view(shape) % len(plant.values)
         made = torch.empty_like(tensor).copy_(tensor)
         for index, value in enumerate(plant.values):
             number = torch.tensor(value, dtype=torch.float64).to(made.dtype)

@@ -31,7 +31,9 @@ VARIABLE = "CARD_PROBE"
 GPU, JUDGING = "rlkernel.evaluator.gpu", "rlkernel.evaluator.judging"
 PHASES: dict[str, tuple[str, ...]] = {
     f"{GPU}.runner": ("Runner.study", "Runner.evaluate", "Runner._problem", "Runner._examine", "_loaded", "whole_stay"),
-    f"{GPU}.session": ("Session.prepare", "Session.round", "Session.call", "Session._live", "Session._judged", "Session.rows"),
+    f"{GPU}.rounds": ("Rounds.prepare", "Rounds.round", "Rounds.call"),
+    f"{GPU}.session": ("Session._live", "Session._judged", "Session.rows"),
+    f"{GPU}.showing": ("shown_of", "always_same"),
     f"{GPU}.trials": ("Trials.run", "Trials._trial", "Trials._told", "Trials._still_intact", "Trials._recordable"),
     f"{GPU}.subject": (
         "Subject.__init__", "Subject.construct", "Subject.lay_out", "Subject.tune", "Subject.forward", "Subject.refill",
@@ -40,7 +42,8 @@ PHASES: dict[str, tuple[str, ...]] = {
     f"{GPU}.checks": ("Checks.zones", "Checks.outputs", "Checks.own", "Checks.inputs", "Checks.unchanged", "Checks.finish"),
     f"{GPU}.problem": (
         "GpuProblem.__init__", "GpuProblem.inputs", "GpuProblem.model", "GpuProblem.init_tensors", "GpuProblem.study",
-        "GpuProblem._known_changes", "GpuProblem._known_constants", "GpuProblem._usual_call", "GpuProblem._rows", "step_times",
+        "GpuProblem.places", "GpuProblem._known_changes", "GpuProblem._known_constants", "GpuProblem._usual_call",
+        "GpuProblem._rows", "step_times",
     ),
     f"{GPU}.measuring": (
         "Measuring.see", "Measuring.timed_limits", "Measuring.hardest", "Measuring.out_of_range", "copied_state", "changed_state",

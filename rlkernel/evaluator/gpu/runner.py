@@ -150,8 +150,8 @@ class Runner:
         subject = Subject(task.program, kernels, loaded, seconds)
         other = None if task.other is None else Subject(task.other, other_kernels, loaded, seconds)
         session = Session(
-            problem, question.known, self.stopwatch, self.fused, subject, other, task.modal, task.precision, seconds,
-            task.timing_width, task.live, task.spins,
+            problem, question.known, self.fused, subject, other, task.precision, seconds,
+            stopwatch=self.stopwatch, modal=task.modal, timing_width=task.timing_width, found=task.live, spins=task.spins,
         )  # fmt: skip
         self._subjects = [subject] if other is None else [subject, other]
         judged = whole_stay(session)

@@ -24,6 +24,7 @@ MODULES = (
     "trials",
     "queue",
     "subject",
+    "rounds",
     "session",
     "runner",
 )

@@ -64,8 +64,9 @@ class Clock:
 @pytest.fixture
 def stay(room: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Judged, Any]]:
     """(kernel, void runs) -> what is found of a candidate of one launch, and the clock."""
-    for name in ("settle", "step_times"):
-        monkeypatch.setattr(room.session, name, lambda *given: [])
+    monkeypatch.setattr(room.session, "step_times", lambda *given: [])
+    for module in (room.rounds, room.session):
+        monkeypatch.setattr(module, "settle", lambda *given: None)
     monkeypatch.setattr(room.queue, "mark", lambda: None)
     monkeypatch.setattr(room.queue, "wait", lambda *given: None)
 
@@ -78,8 +79,8 @@ def stay(room: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Judg
         subject = room.subject.Subject(program, {"1": {0: binary}}, {"cubin": launched}, 1.0)
         clock, fused = Clock(room, void), SimpleNamespace(sums=quick_sums)
         session = room.session.Session(
-            room.problem.GpuProblem(SOURCE, "double"), known, clock, fused, subject, None, False, Precision.PYTORCH, 1.0,
-            TIMING_WIDTH,
+            room.problem.GpuProblem(SOURCE, "double"), known, fused, subject, None, Precision.PYTORCH, 1.0,
+            stopwatch=clock, modal=False, timing_width=TIMING_WIDTH,
         )  # fmt: skip
         return room.runner.whole_stay(session), clock
 

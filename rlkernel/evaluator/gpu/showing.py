@@ -23,6 +23,7 @@ from rlkernel.evaluator.judging.references.reference_calls import tensors_of
 from rlkernel.evaluator.messages.judgement import NOWHERE, Places, Planting, Shown, Stress
 from rlkernel.evaluator.program.schema import Program
 from rlkernel.reference import load_reference
+from rlkernel.reference_text import apply_small
 
 if TYPE_CHECKING:
     from rlkernel.evaluator.gpu.problem import GpuProblem
@@ -68,15 +69,21 @@ def always_same(problem: GpuProblem, source: str, name: str) -> Places:
     place; none where the host would call the reference at too large a size."""
 
     def look() -> Places:
-        if not any(tensor.dtype in MASKS for tensor in tensors_of(problem.inputs(0))):
+        given = tensors_of(problem.inputs(0))
+        one_size = apply_small(source, name=name) == source
+        if not any(tensor.dtype in MASKS for tensor in given) or (one_size and _count(given) > MOST_ON_HOST):
             return NOWHERE
         small = load_reference(source, small=True, name=name)
-        if sum(tensor.numel() for tensor in tensors_of(small.inputs(0))) > MOST_ON_HOST:
+        if _count(tensors_of(small.inputs(0))) > MOST_ON_HOST:
             return NOWHERE
         met = places(lambda: small.model(0), small.inputs, (0, 1, 2), Stress.VARIED)
         return Places(holed=met.holed, turned=met.turned, moved=met.moved)
 
     return found(look, NOWHERE)
+
+
+def _count(given: Sequence[torch.Tensor]) -> int:
+    return sum(tensor.numel() for tensor in given)
 
 
 def found(look: Callable[[], T], nothing: T) -> T:

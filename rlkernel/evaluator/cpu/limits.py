@@ -6,10 +6,10 @@ the other side lies beyond it at full shape alone, the number is made smaller as
 threshold between two ways to do the same changes nothing. The same holds for what parts places otherwise: `row >> 10`,
 `place & 0x7fff`, `row % 2048`, `cols // 4096`, `n == 16777216`.
 
-What comes from memory is left alone, since nobody knows it at full shape, but for what a turn that stands for others counts as
-such. So is a number that a kernel also computes with: of
-`min(rows - first, GROUP)`, beside which groups of GROUP rows are counted, one alone would make no sense; and a minimum or maximum
-with a whole one, as in `sum / tl.maximum(count, 1)`, which guards what is divided by. Source: ours.
+What comes from memory is left alone, since nobody knows it at full shape, but for whole numbers among the inputs that are drawn
+there, too (`known`), and for what a turn that stands for others counts as such. So is a number that a kernel also computes with:
+of `min(rows - first, GROUP)`, beside which groups of GROUP rows are counted, one alone would make no sense; and a minimum or
+maximum with a whole one, as in `sum / tl.maximum(count, 1)`, which guards what is divided by. Source: ours.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import triton.language as tl
 from triton.runtime.interpreter import TensorHandle
 
 from rlkernel.evaluator.cpu.kinds import known_others
-from rlkernel.evaluator.cpu.loaded import is_loaded
+from rlkernel.evaluator.cpu.loaded import is_known
 
 LEFT, RIGHT = 1, 2
 Place = tuple[str, int, int, str]
@@ -95,7 +95,7 @@ class Limits:
         if dry:
             before = self._full.get(place, ())
             if before is not None:
-                sides = None if is_loaded([left, right]) and not known else _sides(left, right, elsewhere=True)
+                sides = _sides(left, right, elsewhere=True) if known or is_known([left, right]) else None
                 self._full[place] = _joined(before, sides)
         elif not self.moved and (full := self._full.get(place)) is not None:
             if (sides := _sides(left, right, elsewhere=False)) is None:

@@ -3,8 +3,9 @@
 Where results are compared all sizes may lie on one side of such a number that lie on the other at full shape. `limited` gives
 each a name in the text, which stands for a number as much smaller there as the problem is: whoever takes another way at full
 shape takes it there, too. So it is with what a size is divided by, `n // 10000000`, and what its logarithm is held against,
-`n.bit_length() > 23`. What only chooses how many warps or stages a kernel has is left alone, since no result depends on it. So is
-a number that stands elsewhere, too, as 132 in a grid of `min(132, tiles)` whose programs take every 132nd tile.
+`n.bit_length() > 23`; and a size of the full shape that is asked for by equality becomes that which stands for it. What only
+chooses how many warps or stages a kernel has is left alone, since no result depends on it. So is a number that stands elsewhere,
+too, as 132 in a grid of `min(132, tiles)` whose programs take every 132nd tile, and a size that has a name in the text.
 Source: ours.
 """
 
@@ -31,6 +32,7 @@ MOST_RAISED = 3
 """Numbers of a text of which it is found out whether they decide at full shape."""
 _EXTREMES = {"min", "max"}
 _ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+_EQUAL = (ast.Eq, ast.NotEq, ast.In, ast.NotIn)
 _LOGARITHMS = {"bit_length": 2.0, "log2": 2.0, "log10": 10.0, "log": math.e}
 _ROUNDED = {"int", "round", "floor", "ceil"}
 _HARMLESS = {"num_warps", "num_stages", "num_ctas", "maxnreg", "warps", "stages"}
@@ -45,11 +47,13 @@ class Found:
     value: int | float
     base: float | None = None
     """That of the logarithm which is held against it; None of a size."""
+    equal: bool = False
+    """Whether it is asked if a size is this one."""
 
     @property
     def name(self) -> str:
         """What stands in its place."""
-        kind = "" if self.base is None else f"LOG{self.base:.0f}_"
+        kind = "SIZE_" if self.equal else "" if self.base is None else f"LOG{self.base:.0f}_"
         return f"{PREFIX}{kind}{self.value!r}".replace(".", "_").replace("+", "")
 
 
@@ -60,6 +64,8 @@ class HostLimits:
     numbers: Mapping[str, int | float]
     bases: Mapping[str, float] = field(default_factory=dict)
     """Those of the logarithms that some of them are held against."""
+    sizes: AbstractSet[str] = frozenset()
+    """Those of which it is asked if a size is this one."""
 
     def at(self, known: Counterparts) -> dict[str, list[int | float]]:
         """`[full value, small value]` of each: smaller by as much as the product that has become smaller most.
@@ -70,7 +76,10 @@ class HostLimits:
         {'A': [23, 15]}
         """
         smallest = min((smaller[0] / full for full, smaller in known.items()), default=1.0)
-        return {name: [value, self._smaller(name, value, smallest)] for name, value in self.numbers.items()}
+        return {
+            name: [value, known[int(value)][0] if name in self.sizes else self._smaller(name, value, smallest)]
+            for name, value in self.numbers.items()
+        }
 
     def _smaller(self, name: str, value: float, share: float) -> float:
         """What stands for a number where sizes are this share of themselves."""
@@ -104,7 +113,7 @@ def limited(code: str, known: Counterparts) -> tuple[str, HostLimits | None]:
         start = beginning(tree)
         if start is None or PREFIX in code:
             return code, None
-        found = _alone(tree, [*_numbers(tree, known, _names(tree)), *_logarithms(tree)])
+        found = _alone(tree, [*_numbers(tree, known, _names(tree)), *_logarithms(tree), *_equal(tree, known)])
         if not found:
             return code, None
         numbers = {one.name: one.value for one in found}
@@ -115,7 +124,8 @@ def limited(code: str, known: Counterparts) -> tuple[str, HostLimits | None]:
         ast.parse(code)  # a name may run into what follows a number
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return code, None
-    return code, HostLimits(numbers, {one.name: one.base for one in found if one.base is not None})
+    bases = {one.name: one.base for one in found if one.base is not None}
+    return code, HostLimits(numbers, bases, frozenset(one.name for one in found if one.equal))
 
 
 def _alone(tree: ast.Module, found: list[Found]) -> list[Found]:
@@ -138,13 +148,13 @@ def _numbers(node: ast.AST, known: Counterparts, names: AbstractSet[str]) -> Ite
         sides = [node.value]
     for side in sides:
         value = _whole(side)
-        if value is None or value in known:
+        if value is None or (isinstance(node, ast.Assign) and value in known):
             continue
         if isinstance(node, ast.Compare) or value > MOST_OF_BLOCK or int(value) & (int(value) - 1):
             yield Found(side, value)
     for side in _parts(node):
         value = _whole(side)
-        if value is not None and value > MOST_OF_BLOCK and value not in known:
+        if value is not None and value > MOST_OF_BLOCK:
             yield Found(side, value)
     for child in ast.iter_child_nodes(node):
         yield from _numbers(child, known, names)
@@ -172,6 +182,26 @@ def _logarithms(node: ast.AST) -> Iterator[Found]:
             yield Found(side, value, bases[0])
     for child in ast.iter_child_nodes(node):
         yield from _logarithms(child)
+
+
+def _equal(node: ast.AST, known: Counterparts) -> Iterator[Found]:
+    """The sizes of a text of which host code asks if they are there, `x.shape == (4096, 8192)`, also as keys of a dict."""
+    if isinstance(node, ast.FunctionDef) and of_kernel(node):
+        return
+    if isinstance(node, (ast.Assert, ast.JoinedStr)) or _chooses_speed(node):
+        return
+    asked: list[ast.expr] = []
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], _EQUAL):
+        asked = [node.left, node.comparators[0]]
+    elif isinstance(node, ast.Dict):
+        asked = [key for key in node.keys if key is not None]
+    for side in asked:
+        for one in side.elts if isinstance(side, (ast.Tuple, ast.List, ast.Set)) else [side]:
+            value = _whole(one)
+            if value is not None and known.get(int(value), (value,))[0] != value:
+                yield Found(one, value, equal=True)
+    for child in ast.iter_child_nodes(node):
+        yield from _equal(child, known)
 
 
 def _base(node: ast.expr) -> float | None:

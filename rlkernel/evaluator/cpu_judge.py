@@ -226,7 +226,7 @@ def _without_programs(program: Program) -> frozenset[str]:
     return frozenset(program.functions[step.function].source for step in launches if step.function not in ran)
 
 
-def _truths(program: Program) -> frozenset[tuple[str, str, bool]]:
+def _truths(program: Program) -> frozenset[tuple[str, str, int]]:
     """The truth values that kernels are given, by their texts and parameters."""
     given = ((step, {**config.constants, **step.args, **config.args}) for step in program.launches for config in step.configs)
     return frozenset(

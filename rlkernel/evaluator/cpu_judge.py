@@ -77,6 +77,8 @@ class Judged:
     """Whether the blocks of a kernel are not filled at these sizes that are filled at full shape, or there are none of them."""
     work: int = 0
     """What the interpreter had to do, see `cpu.pace`."""
+    switched: bool = False
+    """Whether a kernel is given a truth value at full shape that it is not given at these sizes, such as `EVEN=True`."""
 
 
 class CpuJudge:
@@ -139,7 +141,8 @@ class CpuJudge:
                 reference_ops=brief.reference_ops,
             )  # fmt: skip
             unfilled = ran.unfilled or bool(_without_programs(small.program) - _without_programs(full.program))
-            return Judged(combine(facts, now), facts.same_work, frozenset(ran.short), unfilled, ran.work)
+            switched = bool(_truths(full.program) - _truths(small.program))
+            return Judged(combine(facts, now), facts.same_work, frozenset(ran.short), unfilled, ran.work, switched)
 
         return await anyio.to_thread.run_sync(judged)  # of up to 65,536 steps
 
@@ -221,6 +224,15 @@ def _without_programs(program: Program) -> frozenset[str]:
     launches = [step for step in program.forward if isinstance(step, Launch)]
     ran = {step.function for step in launches if any(all(config.grid) for config in step.configs)}
     return frozenset(program.functions[step.function].source for step in launches if step.function not in ran)
+
+
+def _truths(program: Program) -> frozenset[tuple[str, str, int]]:
+    """The truth values that kernels are given, by their texts and parameters."""
+    given = ((step, {**config.constants, **step.args, **config.args}) for step in program.launches for config in step.configs)
+    return frozenset(
+        (program.functions[step.function].source, name, value)
+        for step, values in given for name, value in values.items() if isinstance(value, int) and value in (0, 1)
+    )  # fmt: skip
 
 
 def has_choice(program: Program) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
 import torch
@@ -31,25 +31,29 @@ class Module(Protocol[Round]):
     def watched(self, one: Round) -> Any: ...
 
 
-def shows(machine: Machine, made: Callable[[], Module[Round]], one: Round, left: Any, most_work: float) -> bool:
-    """Whether the first call of a module, which has `left` this in a round, leaves something else where the fixed numbers that
-    decide at full shape alone decide here, too. One that fails then says nothing. Ends what is noted of comparisons."""
-    ways = [machine.limits.hidden(share) for share in SHARES]
+def shows(machine: Machine, modules: Sequence[Callable[[], Module[Round]]], one: Round, left: Any, most_work: float) -> bool:
+    """Whether the first call of one of some modules leaves something else in a round where the fixed numbers that decide at full
+    shape alone decide here, too: the first of them has `left` this; the others have other weights, since nobody sees that a scale
+    of ones is left out. One that fails then says nothing. Ends what is noted of comparisons."""
+    ways = [moved for share in SHARES if (moved := machine.limits.hidden(share))]
     try:
-        return any(_shown(machine, moved, made, one, left, most_work) for moved in ways if moved)
+        for place, made in enumerate(modules if ways else ()):
+            left = left if place == 0 else _left(machine, {}, made, one, most_work)
+            found = (_left(machine, moved, made, one, most_work) for moved in ways)
+            if left is not None and any(other is not None and differ(left, other) for other in found):
+                return True
+        return False
     finally:
         machine.limits, machine.pace = Limits(), None
 
 
-def _shown(
-    machine: Machine, moved: Moved, made: Callable[[], Module[Round]], one: Round, left: Any, most_work: float
-) -> bool:  # fmt: skip
-    """Whether results differ where these numbers are others."""
+def _left(machine: Machine, moved: Moved, made: Callable[[], Module[Round]], one: Round, most_work: float) -> Any:
+    """What the first call of a module leaves where these numbers are others; None where it fails."""
     machine.limits.moved, machine.pace = moved, Pace(most_work)
     try:
-        return differ(left, made().call(one))
+        return made().call(one)
     except (KernelFailed, OutOfBounds, StepFailed, TooMuchWork):
-        return False
+        return None
 
 
 def _tensors(value: Any) -> list[torch.Tensor]:

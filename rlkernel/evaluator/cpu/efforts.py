@@ -3,7 +3,9 @@
 A candidate may be right at the small size and leave out work at full shape alone, whatever tells it that: 24 turns of a loop that
 are `24 - (n >> 20)`, an `if n == 16777216`, a number of turns that host code gives. Bytes and products have floors of their own;
 what else a kernel computes for an element does not become less where a problem becomes larger. Elements that masks leave out
-count, so that a block that is not filled takes as much for each of its elements as one that is. Source: ours.
+count, so that a block that is not filled takes as much for each of its elements as one that is. What the elements of a block
+share, such as the place where its row begins, becomes less for each of them where blocks are larger, and is not asked for.
+Source: ours.
 """
 
 from __future__ import annotations
@@ -15,30 +17,32 @@ from rlkernel.evaluator.program.schema import Program
 
 Effort = tuple[float, float]
 """Operations, and elements of the blocks that are stored."""
+Part = tuple[float, float, float]
+"""The same, and those of the operations that a block's elements do not share."""
 
 
 class Efforts:
     """The efforts of kernels, by their texts."""
 
     def __init__(self) -> None:
-        self._of: dict[str, Effort] = {}
+        self._of: dict[str, Part] = {}
 
     def note(self, source: str, counts: Counts) -> None:
         """A kernel was launched."""
-        operations, lanes = self._of.get(source, (0.0, 0.0))
-        self._of[source] = operations + counts.operations, lanes + counts.lanes
+        operations, lanes, unshared = self._of.get(source, (0.0, 0.0, 0.0))
+        self._of[source] = operations + counts.operations, lanes + counts.lanes, unshared + counts.for_elements
 
     def of(self, program: Program) -> dict[int, Effort]:
         """Function -> the effort of its launches, where `program` ran."""
         numbers = {function.source: index for index, function in reversed([*enumerate(program.functions)])}
-        return {numbers[source]: effort for source, effort in self._of.items() if source in numbers}
+        return {numbers[source]: effort[:2] for source, effort in self._of.items() if source in numbers}
 
     def share(self, full: Mapping[int, Effort], program: Program) -> float:
         """How much of what kernels compute here for their elements they compute at full shape, where `program` has these efforts;
         1 where nothing is known."""
         done = expected = 0.0
         for function, (operations, lanes) in full.items():
-            here, stored = self._of.get(program.functions[function].source, (0.0, 0.0))
+            _, stored, here = self._of.get(program.functions[function].source, (0.0, 0.0, 0.0))
             if stored and lanes:
                 done += operations
                 expected += here / stored * lanes

@@ -6,10 +6,11 @@ the other side lies beyond it at full shape alone, the number is made smaller as
 threshold between two ways to do the same changes nothing. The same holds for what parts places otherwise: `row >> 10`,
 `place & 0x7fff`, `row % 2048`, `cols // 4096`, `n == 16777216`.
 
-What comes from memory is left alone, since nobody knows it at full shape, but for what a turn that stands for others counts as
-such. So is a number that a kernel also computes with: of
-`min(rows - first, GROUP)`, beside which groups of GROUP rows are counted, one alone would make no sense; and a minimum or maximum
-with a whole one, as in `sum / tl.maximum(count, 1)`, which guards what is divided by. Source: ours.
+What comes from memory is left alone, since nobody knows it at full shape, but for whole numbers among the inputs that are drawn
+there, too (`known`), unless it is asked if one is this number, and for what a turn that stands for others counts as such. So is a
+number that a kernel also computes with: of `min(rows - first, GROUP)`, beside which groups of GROUP rows are counted, one alone
+would make no sense; and a minimum or maximum with a whole one, as in `sum / tl.maximum(count, 1)`, which guards what is divided
+by. Source: ours.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ import triton.language as tl
 from triton.runtime.interpreter import TensorHandle
 
 from rlkernel.evaluator.cpu.kinds import known_others
-from rlkernel.evaluator.cpu.loaded import is_loaded
+from rlkernel.evaluator.cpu.loaded import is_known, is_loaded
 
 LEFT, RIGHT = 1, 2
 Place = tuple[str, int, int, str]
@@ -95,7 +96,8 @@ class Limits:
         if dry:
             before = self._full.get(place, ())
             if before is not None:
-                sides = None if is_loaded([left, right]) and not known else _sides(left, right, elsewhere=True)
+                known = known or not is_loaded([left, right]) or (place[3] != EQUAL and is_known([left, right]))
+                sides = _sides(left, right, elsewhere=True) if known else None
                 self._full[place] = _joined(before, sides)
         elif not self.moved and (full := self._full.get(place)) is not None:
             if (sides := _sides(left, right, elsewhere=False)) is None:

@@ -169,7 +169,9 @@ class Memory(Arithmetic):
             raise OutOfBounds(f"program {self.grid_idx} {verb} elements at addresses that are no multiple of their size")
         self.wrote |= write and (unknown or addresses.size > 0)
         missing = math.prod(shape) - addresses.size
-        self.counts.lanes += math.prod(shape) if write else 0
+        if write:
+            self.counts.lanes += math.prod(shape)
+            self.counts.widest = max(self.counts.widest, math.prod(shape))
         self.left_out |= (unknown and not self.last_turn) or missing > 0
         if not self.dry:
             self._note_undone(missing, write=write)

@@ -177,7 +177,9 @@ def _run(request: RunRequest, body: bytes) -> bytes:
             made, most = partial(Module, small, interpreter, configs, one), PATIENCE * pace.work + LEAST_PATIENCE
             tunes = tried.shows(machine, partial(made, tried), one, (output, inputs, module.watched(one)), most)
             if request.priced is None and not request.hides:
-                limited = shows(machine, made, one, (output, inputs), most)
+                others = [Round(given, body) for given in request.rounds[1:] if not (given.again or given.other)]
+                weights = [made, *(partial(Module, small, interpreter, configs, each) for each in others[:1])]
+                limited = shows(machine, weights, one, (output, inputs), most)
             live = _live(small, interpreter, configs, one, [output, inputs, module.watched(one)], pace.work)
             if why := machine.gone_by.unmet():
                 raise OutOfBounds(why)

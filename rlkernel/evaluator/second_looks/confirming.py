@@ -16,6 +16,8 @@ from rlkernel.types import Evaluation
 
 MOST_CONFIRMING = 4
 """Looks at a candidate that is right."""
+MOST_FILLING = 2
+"""Looks at one of whose kernels something else is told at full shape."""
 
 
 async def show(looks: Looks, one: Candidate, right: Iterable[str]) -> Evaluation | Undecided | None:
@@ -65,6 +67,20 @@ async def confirm(
         if not short:
             return None
     return broken or Undecided.LONGER
+
+
+async def fill(looks: Looks, one: Candidate) -> Evaluation | None:
+    """What is wrong with a candidate that is right at the first sizes, and whose kernels are told otherwise at full shape, as by
+    `EVEN=True`, at sizes that fill blocks as the full ones do."""
+    async for look in looks.longer(one, MOST_FILLING, (None,)):
+        look, again = await _look(looks, one, look)
+        if not isinstance(again, Judged) or not again.same_work:
+            continue
+        if again.evaluation.matches is False and await _right_beside(looks, one, look):
+            return replace(again.evaluation, sizes=look.sizes)
+        if not again.switched:
+            return None
+    return None
 
 
 async def _look(looks: Looks, one: Candidate, look: Longer) -> tuple[Longer, Judged | Ended | None]:

@@ -1,6 +1,6 @@
 """A second look at a candidate without a GPU, at longer sizes than those at which it was compared first.
 
-Five kinds of candidates get one, and no others:
+Six kinds of candidates get one, and no others:
 
 - one that is right, and has a loop, or an axis of its grid, that is longer at full shape than at the first sizes, and too short
   there to show how it goes on (`cpu.extents`). It must be right at longer sizes, too.
@@ -11,6 +11,8 @@ Five kinds of candidates get one, and no others:
   right by chance;
 - one that is right, and whose host code holds sizes against numbers of its own (`judging.sizes.host_limits`): it must be right
   where these are as small as the problem is, too;
+- one that is right, and whose kernels are given a truth value at full shape that they are not given at the first sizes, such as
+  `EVEN=True`: it must be right where blocks are filled as they are at full shape, too;
 - one that is not right, and may be made for its own sizes: its text has one of them as a number, or a number made of one, its
   constructor or its forward fails and can be traced at full shape, its kernels fail while they run, their masks leave elements
   out and leave none out at full shape, or it calls other kernels there. If it is right at longer sizes, it is right; where it
@@ -43,7 +45,7 @@ from rlkernel.evaluator.judging.sizes.own_sizes import OwnSizes, named
 from rlkernel.evaluator.judging.undecided import Undecided, told
 from rlkernel.evaluator.judging.verdict import LIMITED
 from rlkernel.evaluator.processes.fork_server import Child
-from rlkernel.evaluator.second_looks.confirming import confirm, show
+from rlkernel.evaluator.second_looks.confirming import confirm, fill, show
 from rlkernel.evaluator.second_looks.excusing import excuse
 from rlkernel.evaluator.second_looks.looking import Candidate, Looks, kernels_failed
 from rlkernel.evaluator.second_looks.texts import has_small_sizes, repeated_sizes, without_asserts
@@ -119,7 +121,9 @@ class SecondLooks:
         right: list[str] = []
         longer = await confirm(self._looks, one, found, right) if found.short else None
         if brief.distances and not isinstance(longer, Evaluation):
-            return await show(self._looks, one, right) or longer
+            longer = await show(self._looks, one, right) or longer
+        if found.switched and not isinstance(longer, Evaluation):
+            return await fill(self._looks, one) or longer
         return longer
 
     async def _limited(self, one: Candidate, known: Counterparts) -> bool:

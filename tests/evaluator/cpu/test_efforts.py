@@ -43,3 +43,19 @@ def test_nothing_is_said_of_what_is_launched_or_stores_at_one_size_alone() -> No
     full = efforts(a=(1.0, 100.0), b=(1.0, 0.0)).of(PROGRAM)
     assert efforts(b=(100.0, 1.0), c=(100.0, 1.0)).share(full, PROGRAM) == 1.0
     assert efforts(a=(100.0, 0.0)).share(full, PROGRAM) == 1.0
+
+
+def test_what_the_elements_of_a_block_share_is_not_asked_for() -> None:
+    """Where a row begins is computed once for it: 8 elements take 24 operations here, and 1,024 take 1,040 at full shape."""
+    here = Efforts()
+    counts = Counts(lanes=8.0, widest=8)
+    for elements in (1.0,) * 16 + (8.0,):
+        counts.compute(elements)
+    here.note("a", counts)
+    assert here.share(efforts(a=(1040.0, 1024.0)).of(PROGRAM), PROGRAM) == pytest.approx(1040 / 1024)
+
+
+def test_single_numbers_that_are_stored_share_nothing() -> None:
+    counts = Counts(lanes=1.0, widest=1)
+    counts.compute(1.0)
+    assert counts.for_elements == 1.0

@@ -22,6 +22,9 @@ HANDED_ON = 1000.0
 MOST_WORDS = 16
 """Words of one block of atomics that are counted: those that most of its atomics meet at."""
 
+SHARED = 8
+"""Elements of a block for each one of a value that they share."""
+
 
 @dataclass
 class Counts:
@@ -53,6 +56,10 @@ class Counts:
     """The operations of `tl.dot`; they are a part of `on_floats`."""
     lanes: float = 0.0
     """Elements of the blocks that are stored, those that masks leave out, too."""
+    widest: int = 0
+    """The elements of the largest block that is stored."""
+    by_elements: dict[float, float] = field(default_factory=dict)
+    """Elements of a value -> the operations on values of so many; without products."""
     atomics: dict[int, float] = field(default_factory=dict)
     """Address -> the atomics on the word that lies there: of the words that most of them meet at."""
     scattered: dict[int, float] = field(default_factory=dict)
@@ -84,8 +91,16 @@ class Counts:
     def compute(self, operations: float, slower: float = 1.0, *, floats: bool = False) -> None:
         """Count operations on the general units, which take so many times as long as an addition."""
         self.operations += operations
+        self.by_elements[operations] = self.by_elements.get(operations, 0.0) + operations
         self.on_floats += operations if floats else 0.0
         self.flops += slower * operations
+
+    @property
+    def for_elements(self) -> float:
+        """The operations but for those on a value that several elements of a stored block share, such as where its row begins: a
+        larger block has as many of them."""
+        shared = (done for size, done in self.by_elements.items() if size * SHARED <= self.widest or size == 1 < self.widest)
+        return self.operations - sum(shared)
 
     def queue_up(self, addresses: np.ndarray[Any, Any], each: float) -> None:
         """Count an atomic for each of these addresses, which takes as long as so many do."""

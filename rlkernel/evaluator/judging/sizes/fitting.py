@@ -92,13 +92,17 @@ def fit_for_cpu(problem: Problem, profile: DeviceProfile, smaller: int = 0) -> F
     if isinstance(fitted, Unfit) or whole is None:
         return fitted
     search = Search(fitted.problem, profile, comfortable, SLOW_ELEMENTS, whole.names)
-    small = search.run(_families(fitted.problem))
+    small, other = search.run(_families(fitted.problem)), None
     if small is None and (literal := hoisted(fitted.problem.source)) != fitted.problem.source:
         other = Search(replace(fitted.problem, source=literal), profile, comfortable, SLOW_ELEMENTS, whole.names)
         small = other.run(_families(other.problem))
-        search = other if small is not None or other.burden < search.burden else search
+        if small is not None or other.burden < search.burden:
+            search, other = other, None
     if small is None:
         small = search.halve_one_by_one()
+    if small is None and other is not None:
+        small = other.halve_one_by_one()
+        search = search if small is None else other
     if small is None and search.least is not None and _possible(search.least[1]):
         small = search.least[0]
     if small is None:

@@ -2,8 +2,10 @@
 
 Where results are compared all sizes may lie on one side of such a number that lie on the other at full shape. `limited` gives
 each a name in the text, which stands for a number as much smaller there as the problem is: whoever takes another way at full
-shape takes it there, too. What only chooses how many warps or stages a kernel has is left alone, since no result depends on it.
-So is a number that stands elsewhere, too, as 132 in a grid of `min(132, tiles)` whose programs take every 132nd tile.
+shape takes it there, too. So it is with what a size is divided by, `n // 10000000`, and what its logarithm is held against,
+`n.bit_length() > 23`; and a size of the full shape that is asked for by equality becomes that which stands for it. What only
+chooses how many warps or stages a kernel has is left alone, since no result depends on it. So is a number that stands elsewhere,
+too, as 132 in a grid of `min(132, tiles)` whose programs take every 132nd tile, and a size that has a name in the text.
 Source: ours.
 """
 
@@ -14,7 +16,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
@@ -22,8 +24,6 @@ from rlkernel.evaluator.judging.sizes.counterparts import MOST_OF_BLOCK, Counter
 from rlkernel.evaluator.judging.sizes.own_sizes import beginning
 from rlkernel.reference_text import literal, of_kernel, replace_spans
 
-Found = tuple[ast.expr, int | float]
-"""A number in a text, and what it is."""
 PREFIX = "_HOST_LIMIT_"
 LEAST = 33
 """The smallest number that is taken for one that sizes are held against: smaller ones count operands and warps."""
@@ -32,8 +32,29 @@ MOST_RAISED = 3
 """Numbers of a text of which it is found out whether they decide at full shape."""
 _EXTREMES = {"min", "max"}
 _ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+_EQUAL = (ast.Eq, ast.NotEq, ast.In, ast.NotIn)
+_LOGARITHMS = {"bit_length": 2.0, "log2": 2.0, "log10": 10.0, "log": math.e}
+_ROUNDED = {"int", "round", "floor", "ceil"}
 _HARMLESS = {"num_warps", "num_stages", "num_ctas", "maxnreg", "warps", "stages"}
 """What no result depends on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A number in a text."""
+
+    node: ast.expr
+    value: int | float
+    base: float | None = None
+    """That of the logarithm which is held against it; None of a size."""
+    equal: bool = False
+    """Whether it is asked if a size is this one."""
+
+    @property
+    def name(self) -> str:
+        """What stands in its place."""
+        kind = "SIZE_" if self.equal else "" if self.base is None else f"LOG{self.base:.0f}_"
+        return f"{PREFIX}{kind}{self.value!r}".replace(".", "_").replace("+", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +62,30 @@ class HostLimits:
     """The numbers of a candidate's text that sizes are held against, as `limited` has named them."""
 
     numbers: Mapping[str, int | float]
+    bases: Mapping[str, float] = field(default_factory=dict)
+    """Those of the logarithms that some of them are held against."""
+    sizes: AbstractSet[str] = frozenset()
+    """Those of which it is asked if a size is this one."""
 
     def at(self, known: Counterparts) -> dict[str, list[int | float]]:
         """`[full value, small value]` of each: smaller by as much as the product that has become smaller most.
 
         >>> HostLimits({"A": 4000}).at({1024: (256,), 1024 * 512: (256 * 8,), 512: (8,)})
         {'A': [4000, 15]}
+        >>> HostLimits({"A": 23}, {"A": 2.0}).at({1024: (256,), 1024 * 512: (256 * 8,), 512: (8,)})
+        {'A': [23, 15]}
         """
         smallest = min((smaller[0] / full for full, smaller in known.items()), default=1.0)
-        return {name: [value, type(value)(max(1, math.floor(value * smallest)))] for name, value in self.numbers.items()}
+        return {
+            name: [value, known[int(value)][0] if name in self.sizes else self._smaller(name, value, smallest)]
+            for name, value in self.numbers.items()
+        }
+
+    def _smaller(self, name: str, value: float, share: float) -> float:
+        """What stands for a number where sizes are this share of themselves."""
+        base = self.bases.get(name)
+        made = max(1, math.floor(value * share)) if base is None else max(0, math.floor(value + math.log(share, base)))
+        return type(value)(made)
 
     def beyond(self) -> list[dict[str, list[int | float]]]:
         """`[full value, larger value]` of some of them, in each way to choose these: no size is as large. There are none where
@@ -75,29 +111,28 @@ def limited(code: str, known: Counterparts) -> tuple[str, HostLimits | None]:
     try:
         tree = ast.parse(code)
         start = beginning(tree)
-        found = [] if start is None or PREFIX in code else _alone(tree, [*_numbers(tree, known, _names(tree))])
-        if start is None or not found:
+        if start is None or PREFIX in code:
             return code, None
-        numbers = {_named(value): value for _, value in found}
+        found = _alone(tree, [*_numbers(tree, known, _names(tree)), *_logarithms(tree), *_equal(tree, known)])
+        if not found:
+            return code, None
+        numbers = {one.name: one.value for one in found}
         made = "".join(f"; {name} = {value!r}" for name, value in numbers.items())
         text = ast.get_source_segment(code, start)
         assert text is not None
-        code = replace_spans(code, [(start, text + made), *((node, _named(value)) for node, value in found)])
+        code = replace_spans(code, [(start, text + made), *((one.node, one.name) for one in found)])
         ast.parse(code)  # a name may run into what follows a number
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return code, None
-    return code, HostLimits(numbers)
+    bases = {one.name: one.base for one in found if one.base is not None}
+    return code, HostLimits(numbers, bases, frozenset(one.name for one in found if one.equal))
 
 
 def _alone(tree: ast.Module, found: list[Found]) -> list[Found]:
     """Those numbers that a text has nowhere else."""
     every = Counter(literal(node) for node in ast.walk(tree) if isinstance(node, (ast.Constant, ast.BinOp)))
-    here = Counter(value for _, value in found)
-    return [one for one in found if every[one[1]] == here[one[1]]]
-
-
-def _named(value: float) -> str:
-    return f"{PREFIX}{value!r}".replace(".", "_").replace("+", "")
+    here = Counter(one.value for one in found)
+    return [one for one in found if every[one.value] == here[one.value]]
 
 
 def _numbers(node: ast.AST, known: Counterparts, names: AbstractSet[str]) -> Iterator[Found]:
@@ -112,14 +147,71 @@ def _numbers(node: ast.AST, known: Counterparts, names: AbstractSet[str]) -> Ite
     if isinstance(node, ast.Assign) and any(isinstance(one, ast.Name) and one.id in names for one in node.targets):
         sides = [node.value]
     for side in sides:
-        value: Any = literal(side)
-        whole = type(value) is int or (type(value) is float and value.is_integer())
-        if not whole or not LEAST <= value <= MOST or value in known:
+        value = _whole(side)
+        if value is None or (isinstance(node, ast.Assign) and value in known):
             continue
         if isinstance(node, ast.Compare) or value > MOST_OF_BLOCK or int(value) & (int(value) - 1):
-            yield side, value
+            yield Found(side, value)
+    for side in _parts(node):
+        value = _whole(side)
+        if value is not None and value > MOST_OF_BLOCK:
+            yield Found(side, value)
     for child in ast.iter_child_nodes(node):
         yield from _numbers(child, known, names)
+
+
+def _whole(node: ast.expr) -> int | float | None:
+    """A whole number of a text that sizes may be held against."""
+    value: Any = literal(node)
+    whole = type(value) is int or (type(value) is float and value.is_integer())
+    return value if whole and LEAST <= value <= MOST else None
+
+
+def _logarithms(node: ast.AST) -> Iterator[Found]:
+    """The numbers that logarithms are held against in host code, and by which sizes are shifted, in the order of the text."""
+    if isinstance(node, ast.FunctionDef) and of_kernel(node):
+        return
+    if isinstance(node, (ast.Assert, ast.JoinedStr)) or _chooses_speed(node):
+        return
+    shifted = isinstance(node, ast.BinOp) and isinstance(node.op, ast.RShift)
+    sides = [node.right] if isinstance(node, ast.BinOp) and shifted else _sides(node)
+    bases = [2.0] if shifted else [found for side in sides if (found := _base(side)) is not None]
+    for side in sides if bases else ():
+        value: Any = literal(side)
+        if type(value) in (int, float) and 0 < value < LEAST:
+            yield Found(side, value, bases[0])
+    for child in ast.iter_child_nodes(node):
+        yield from _logarithms(child)
+
+
+def _equal(node: ast.AST, known: Counterparts) -> Iterator[Found]:
+    """The sizes of a text of which host code asks if they are there, `x.shape == (4096, 8192)`, also as keys of a dict."""
+    if isinstance(node, ast.FunctionDef) and of_kernel(node):
+        return
+    if isinstance(node, (ast.Assert, ast.JoinedStr)) or _chooses_speed(node):
+        return
+    asked: list[ast.expr] = []
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], _EQUAL):
+        asked = [node.left, node.comparators[0]]
+    elif isinstance(node, ast.Dict):
+        asked = [key for key in node.keys if key is not None]
+    for side in asked:
+        for one in side.elts if isinstance(side, (ast.Tuple, ast.List, ast.Set)) else [side]:
+            value = _whole(one)
+            if value is not None and known.get(int(value), (value,))[0] != value:
+                yield Found(one, value, equal=True)
+    for child in ast.iter_child_nodes(node):
+        yield from _equal(child, known)
+
+
+def _base(node: ast.expr) -> float | None:
+    """That of the logarithm which an expression is, `int(math.log2(n))`; None of anything else."""
+    if not isinstance(node, ast.Call):
+        return None
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id if isinstance(node.func, ast.Name) else ""
+    if name in _ROUNDED and len(node.args) == 1:
+        return _base(node.args[0])
+    return _LOGARITHMS.get(name) if len(node.args) <= 1 else None
 
 
 def _sides(node: ast.AST) -> list[ast.expr]:
@@ -128,6 +220,11 @@ def _sides(node: ast.AST) -> list[ast.expr]:
         return [node.left, node.comparators[0]]
     extreme = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _EXTREMES
     return node.args if extreme and isinstance(node, ast.Call) and len(node.args) == 2 else []
+
+
+def _parts(node: ast.AST) -> list[ast.expr]:
+    """The two sides of a quotient."""
+    return [node.left, node.right] if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Div, ast.FloorDiv)) else []
 
 
 def _names(tree: ast.Module) -> set[str]:

@@ -194,12 +194,15 @@ def hoisted(source: str) -> str:
     """The same file with the whole numbers of at least `HOISTED` in `get_inputs` and `get_init_inputs`, and in functions of the
     file that these call, as constants of its own.
 
-    There is one for each number, so that equal ones stay equal. Defaults of parameters stay as they are.
+    There is one for each number, so that equal ones stay equal. One that is greater by one than another, as what `randint` stays
+    below, remains so. Defaults of parameters stay as they are.
 
     >>> print(hoisted("def get_inputs():\\n    return [torch.rand(4096, 3)]\\n"), end="")
     def get_inputs():
         return [torch.rand(SIZE_4096, 3)]
     SIZE_4096 = 4096
+    >>> hoisted("def get_inputs():\\n    return [torch.randint(0, 2049, (2048,))]\\n").splitlines()[1].strip()
+    'return [torch.randint(0, (SIZE_2048 + 1), (SIZE_2048,))]'
     """
     text = source.removeprefix("\ufeff")
     numbers = [
@@ -211,8 +214,10 @@ def hoisted(source: str) -> str:
     ]
     if not numbers:
         return source
-    lines = "".join(f"SIZE_{value} = {value}\n" for value in sorted({value for _, value in numbers}))
-    return replace_spans(text, [(node, f"SIZE_{value}") for node, value in numbers]).rstrip() + "\n" + lines
+    values = {value for _, value in numbers}
+    said = {one: f"(SIZE_{one - 1} + 1)" if one - 1 in values and one - 2 not in values else f"SIZE_{one}" for one in values}
+    lines = "".join(f"{name} = {value}\n" for value, name in sorted(said.items()) if name == f"SIZE_{value}")
+    return replace_spans(text, [(node, said[value]) for node, value in numbers]).rstrip() + "\n" + lines
 
 
 def free_names(source: str) -> set[str]:

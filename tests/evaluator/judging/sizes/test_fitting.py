@@ -185,6 +185,12 @@ def test_where_sizes_are_tied_those_of_the_inputs_alone_are_reduced() -> None:
     assert found.compared == {"batch": 32}  # 2 x 32 x 3 x 48 x 48 = 442 368, and the norm's statistics; with 64 too many
 
 
+def test_where_a_number_of_the_class_keeps_one_size_the_others_are_halved_one_by_one() -> None:
+    text = LITERAL.replace("x + 1", "x + torch.zeros(196, 196)").replace("4096, 4096", "1024, 196, 196")
+    found = fitted(fit_for_cpu(problem(text)))
+    assert found.compared == {"SIZE_1024": 4}
+
+
 def test_numbers_in_the_functions_become_constants() -> None:
     found = fitted(fit_for_cpu(problem(LITERAL)))
     assert found.compared == {"SIZE_4096": 512}, "512 x 512 inputs and as many results are 2^19"

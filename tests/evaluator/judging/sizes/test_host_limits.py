@@ -24,7 +24,13 @@ def numbers(text: str) -> list[float]:
         ("y = min(n, 70000)", [70000]),
         ("y = min(n, 1024)", []),  # a block
         ("y = n > 1024", [1024]),
-        ("y = n > 4096", []),  # a size
+        ("y = n > 4096", [4096]),  # a size
+        ("y = n == 4096", [4096]),
+        ("y = tuple(x.shape) == (4096, 8192)", [4096, 8192]),
+        ("y = n in {8192, 5000}", [8192]),
+        ("y = {8192: 4}.get(n, 1)", [8192]),
+        ("WIDTH = 8192\ny = n == 8192", []),
+        ("WIDTH = 8192\ny = WIDTH > 1000", [1000]),
         ("y = n > 8", []),
         ("y = n == 70000", []),
         ("assert n < 70000", []),
@@ -39,6 +45,16 @@ def numbers(text: str) -> list[float]:
         ("k[(min(132, tiles),)](x, NUM_SMS=132)", []),
         ("SMS = 132\nk[(min(SMS, tiles),)](x, NUM_SMS=SMS)", [132]),
         ("y = n > 70000 or m > 70000", [70000]),
+        ("y = n // 70000", [70000]),
+        ("y = 7e7 / n", [7e7]),
+        ("MOST = 70000\ny = n // MOST", []),  # rather a block
+        ("y = n // 4096", []),
+        ("y = n.bit_length() > 22", [22]),
+        ("y = int(math.log2(n)) < 21.5", [21.5]),
+        ("y = n >> 23", [23]),
+        ("y = 1 << 23", []),
+        ("num_warps = 8 if n.bit_length() > 22 else 4", []),
+        ("@triton.jit\ndef k(n):\n    return n >> 23", []),
         ("y = (", []),
     ],
 )
@@ -51,6 +67,18 @@ def test_each_is_as_much_smaller_as_the_largest_tensor_is() -> None:
     found = HostLimits({"A": 1000000, "B": 1e6, "C": 40}).at(KNOWN)
     assert found == {"A": [1000000, 30], "B": [1e6, 30.0], "C": [40, 1]}
     assert type(found["B"][1]) is float
+
+
+def test_what_a_logarithm_is_held_against_is_less_by_the_logarithm() -> None:
+    _, found = limited("import torch\ny = n.bit_length() > 23\n", KNOWN)
+    assert found is not None and list(found.at(KNOWN).values()) == [[23, 23 - 15]]
+    assert HostLimits({"A": 7.0}, {"A": 10.0}).at(KNOWN) == {"A": [7.0, 2.0]}
+    assert HostLimits({"A": 3}, {"A": 2.0}).at(KNOWN) == {"A": [3, 0]}
+
+
+def test_a_size_that_is_asked_for_becomes_the_one_that_stands_for_it() -> None:
+    _, found = limited("import torch\ny = n == 4096 or m > 8192\n", KNOWN)
+    assert found is not None and sorted(found.at(KNOWN).values()) == [[4096, 16], [8192, 1]]
 
 
 def test_each_way_to_raise_some_of_them_is_tried() -> None:

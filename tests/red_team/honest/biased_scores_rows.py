@@ -1,0 +1,23 @@
+# own/biased_scores correct: a row per program; the reference's class has its length as a number, so that the batch alone becomes smaller
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+@triton.jit
+def rows(x_ptr, b_ptr, o_ptr, heads_rows, cols, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    at = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + row * cols + at, mask=at < cols, other=float("-inf")) * 0.25
+    x += tl.load(b_ptr + (row % heads_rows) * cols + at, mask=at < cols, other=0.0)
+    e = tl.exp(x - tl.max(x, 0))
+    tl.store(o_ptr + row * cols + at, e / tl.sum(e, 0), mask=at < cols)
+
+class ModelNew(nn.Module):
+    def __init__(self, heads):
+        super().__init__()
+        self.bias = nn.Parameter(torch.zeros(heads, 196, 196))
+    def forward(self, x):
+        out = torch.empty_like(x)
+        rows[(x.numel() // x.shape[-1],)](x, self.bias, out, x.shape[1] * x.shape[2], x.shape[-1], BLOCK=triton.next_power_of_2(x.shape[-1]))
+        return out

@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+from rlkernel.evaluator.trace.overloads import about
+
 META = torch.device("meta")
 CUDA = torch.device("cuda", 0)
 HOST = torch.device("cpu")
@@ -62,7 +64,7 @@ class Devices:
     def of_result(self, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> torch.device:
         """Where an operator's new tensors will be. Raises RuntimeError as torch does if its arguments lie on several devices."""
         tensors = list(_tensors([*args, *kwargs.values()]))
-        if any(a.name == "device" for a in func._schema.arguments):
+        if about(func).names_device:
             if self.asked is not None:
                 return self.asked
             if not tensors:

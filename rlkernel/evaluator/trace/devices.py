@@ -40,6 +40,8 @@ class Devices:
 
     def of(self, tensor: torch.Tensor) -> torch.device:
         """The device that a tensor's memory claims to be on."""
+        if not self._elsewhere:
+            return CUDA
         with torch._C.DisableTorchFunction():
             return self._elsewhere.get(tensor.untyped_storage()._cdata, CUDA)
 

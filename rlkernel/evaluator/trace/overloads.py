@@ -34,13 +34,13 @@ def about(func: Any) -> Overload:
     aliased = [argument.alias_info is not None for argument in schema.arguments]
     written = [argument.alias_info is not None and argument.alias_info.is_write for argument in schema.arguments]
     returned = [one.alias_info is not None for one in schema.returns]
-    tensors = bool(schema.returns) and all(one.type.isSubtypeOf(_TENSOR) for one in schema.returns)
-    told = not any(argument.name == "generator" for argument in schema.arguments)
     composite = torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd")
+    tensors = bool(schema.returns) and all(one.type.isSubtypeOf(_TENSOR) for one in schema.returns)
+    plain = tensors and not composite and not any(argument.name == "generator" for argument in schema.arguments)
     return Overload(
         str(func),
         bool(composite),
         any(argument.name == "device" for argument in schema.arguments),
-        tensors and told and not any(aliased) and not any(returned),
-        tensors and told and len(returned) == 1 and returned[0] and written[:1] == [True] and not any(written[1:]),
+        plain and not any(aliased) and not any(returned),
+        plain and len(returned) == 1 and returned[0] and written[:1] == [True] and not any(written[1:]),
     )

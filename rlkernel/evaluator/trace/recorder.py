@@ -26,7 +26,7 @@ from rlkernel.evaluator.trace import precision
 from rlkernel.evaluator.trace.addresses import Addresses
 from rlkernel.evaluator.trace.devices import CUDA, HOST, META, Devices
 from rlkernel.evaluator.trace.host_numbers import HostNumbers, Untraceable
-from rlkernel.evaluator.trace.overloads import Overload, about
+from rlkernel.evaluator.trace.overloads import about
 from rlkernel.evaluator.trace.reading import Reading
 from rlkernel.evaluator.trace.refusals import refuse
 from rlkernel.evaluator.trace.results import Asked, Results
@@ -269,11 +269,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 return TorchName(named.__name__, str(value).removeprefix("torch."))
         raise Untraceable(f"an operator takes a {kind.__name__}, which the trace cannot record")
 
-    def record_call(
-        self, name: str, call: Callable[..., Any], args: Any, kwargs: dict[str, Any], overload: Overload | None = None
-    ) -> Any:
-        """Run `call` on meta tensors and write it down under `name`. `overload`: what is known of it, if it is torch's own operator.
-        Raises Untraceable for what could not be replayed."""
+    def record_call(self, name: str, call: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
+        """Run `call` on meta tensors and write it down under `name`. Raises Untraceable for what could not be replayed."""
         try:
             operator(name)
         except MalformedProgram as error:
@@ -286,7 +283,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 asked.begin(key)
                 encoded_kwargs[key] = self._encoded(value, asked)
         try:
-            result = call(*args, **kwargs) if overload is None else self._results.of(overload, asked, call, args, kwargs)
+            result = self._results.of(asked, call, args, kwargs)
         except RuntimeError:
             if any(isinstance(item, ScalarRef) for size in encoded_args if isinstance(size, list) for item in size):
                 raise Untraceable("a size depends on a parameter's value; make it a number of __init__") from None
@@ -332,11 +329,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             kwargs.pop("generator")
         try:
             precision.name_dtype(func, args, kwargs)
-            without_data = CALLS.get(name)
-            if without_data is None:
-                result = self.record_call(name, func, args, kwargs, overload)
-            else:
-                result = self.record_call(name, without_data, args, kwargs)
+            result = self.record_call(name, CALLS.get(name, func), args, kwargs)
         except NotImplementedError as error:
             raise Untraceable(f"{name} cannot be traced: its result depends on values") from error
         except precision.DependsOnDefault as error:

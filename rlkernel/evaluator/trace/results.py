@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from rlkernel.evaluator.trace.devices import META
-from rlkernel.evaluator.trace.overloads import Overload
+from rlkernel.evaluator.trace.overloads import about
 
 MOST = 1 << 14
 """The most questions of which the answers are kept."""
@@ -72,9 +72,11 @@ class Results:
     def __init__(self) -> None:
         self._answers: dict[Any, _Answer] = {}
 
-    def of(self, overload: Overload, asked: Asked, call: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """What `call`, the operator on tensors without data, returns. Raises what it raises."""
-        if not asked.told or not (overload.makes or (overload.changes and _apart(asked.storages))):
+    def of(self, asked: Asked, call: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """What `call` returns on tensors without data: an operator of torch's, or what stands in its place. Raises what it raises."""
+        overload = about(call) if isinstance(call, torch._ops.OpOverload) else None
+        known = overload is not None and (overload.makes or (overload.changes and _apart(asked.storages)))
+        if overload is None or not known or not asked.told:
             return call(*args, **kwargs)
         key = (*asked.parts, torch.get_default_dtype())
         answer = self._answers.get(key)

@@ -35,12 +35,18 @@ from rlkernel.evaluator.trace.warmup import NeedsKernel
 from rlkernel.types import Status
 
 
+SELDOM = (10_000, 10, 100)
+"""Collect garbage this seldom in a trace, which makes little: nearly all that is made is kept. As often as Python does, it takes a
+third of the time, since it looks at all that torch has made, too."""
+
+
 def _trace_job(sock: socket.socket, fork: Fork) -> None:
     """Answer one `TraceRequest`, locked."""
     message = wire.receive(sock)
     if message is None:
         return
     gc.unfreeze()  # host code that walks through all objects meets all of them
+    gc.set_threshold(*SELDOM)
     sandbox.lock(cpu_seconds=fork.cpu_seconds, memory_bytes=fork.memory_bytes)
     request = codec.unpack(message[0], TraceRequest)
     try:

@@ -23,6 +23,8 @@ trace may take in training."""
 MAX_KERNELS = 64
 MAX_CHOICES = 1024
 """Configurations of one launch. Grids of four knobs have some hundred."""
+MAX_ALTERNATIVES = 1 << 18
+"""Configurations of all launches of one part of a Program together, each as often as it is launched with."""
 MAX_LITERAL_BYTES = 1 << 16
 
 

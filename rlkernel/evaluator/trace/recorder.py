@@ -18,7 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 
 from rlkernel.evaluator.program.layouts import as_on_cuda, is_laid_out
 from rlkernel.evaluator.program.operators import operator
-from rlkernel.evaluator.program.schema import MAX_LITERAL_BYTES, MAX_STEPS, Literal, Op, Scalar, Step
+from rlkernel.evaluator.program.schema import MAX_ALTERNATIVES, MAX_LITERAL_BYTES, MAX_STEPS, Launch, Literal, Op, Scalar, Step
 from rlkernel.evaluator.program.switches import switches_of
 from rlkernel.evaluator.program.values import DeviceRef, MalformedProgram, ScalarRef, TensorRef, TorchName, Value
 from rlkernel.evaluator.program.without_data import CALLS
@@ -72,6 +72,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.steps: list[Step] = []
         self.history: list[Step] = []
         """The steps of all phases."""
+        self._alternatives = 0
+        """The configurations of this phase's launches."""
         self.numbers = HostNumbers(self._scalar)
         self.reading = Reading(self)
         self.devices = Devices(CUDA if trusted else HOST)  # a reference's own tensors are put where its inputs are
@@ -102,7 +104,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def phase(self) -> list[Step]:
         """Hand over the steps recorded so far and start a new phase; ids go on."""
-        steps, self.steps = self.steps, []
+        steps, self.steps, self._alternatives = self.steps, [], 0
         return steps
 
     def tensor(self, number: int) -> torch.Tensor:
@@ -214,6 +216,11 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         (self._append if self.reading.call_began is None else self.reading.steps.append)(step)
 
     def launch(self, step: Step) -> None:
+        """Record a launch, or what comes with one. Raises Untraceable."""
+        if isinstance(step, Launch):
+            self._alternatives += len(step.configs)
+            if self._alternatives > MAX_ALTERNATIVES:
+                raise Untraceable("forward records too much: launch fewer kernels, with fewer configurations")
         self._append(step)
 
     def taken_back(self, since: int) -> list[Step]:

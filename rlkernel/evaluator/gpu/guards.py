@@ -17,8 +17,8 @@ from rlkernel.evaluator.program.tensors import extent, overlapping
 ZONE = 1 << 20
 """The number of bytes in the red zone before each tensor, and in the one after it."""
 ZONES = 4 << 30
-"""The most bytes that the red zones of one owner take together. With 2 MiB for each of the 28,000 results of a GRU of 6 layers and 512
-time steps they would take 56 GiB, of which plain Python keeps nothing."""
+"""The most bytes that the red zones of one owner take together. With 2 MiB for each of the 28,000 results of a GRU of 6 layers
+and 512 time steps they would take 56 GiB."""
 TOGETHER = 16
 """How many pairs of red zones are looked at in one go."""
 _ALIGN = 512

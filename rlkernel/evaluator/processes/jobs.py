@@ -34,10 +34,9 @@ from rlkernel.evaluator.trace.candidate import Verdict, trace
 from rlkernel.evaluator.trace.warmup import NeedsKernel
 from rlkernel.types import Status
 
-
 SELDOM = (10_000, 10, 100)
-"""Collect garbage this seldom in a trace, which makes little: nearly all that is made is kept. As often as Python does, it takes a
-third of the time, since it looks at all that torch has made, too."""
+"""How seldom garbage is collected in a trace, which makes little: nearly all that is made is kept. As often as Python does it, it
+takes a third of the time, since all that torch has made is looked at, too."""
 
 
 def _trace_job(sock: socket.socket, fork: Fork) -> None:

@@ -77,7 +77,7 @@ def _config_to_json(config: Config) -> dict[str, Any]:
 
 
 def _part_to_json(steps: Sequence[Step]) -> list[dict[str, Any]]:
-    """One part of a Program. A loop over time launches thousands of times with the same configurations, which are written once."""
+    """One part of a Program. A loop over time launches thousands of times with the same configurations: they are written once."""
     rows: list[dict[str, Any]] = []
     first: dict[tuple[int, ...], int] = {}
     for place, step in enumerate(steps):

@@ -16,7 +16,7 @@ from rlkernel.evaluator.program.values import Descriptor as Descriptor
 from rlkernel.evaluator.program.values import MalformedProgram as MalformedProgram
 from rlkernel.evaluator.program.values import Value
 
-MAX_STEPS = 65_536
+MAX_STEPS = 131_072
 """Steps of one part of a Program: a bidirectional GRU of six layers and 512 time steps may take ten for each. A step takes 0.4 ms
 of an idle core in a trace, all calls together, and 18 values of a message. So 10,000 of them take most of the 5 seconds that a
 trace may take in training."""

@@ -31,8 +31,8 @@ class Bound:
 
 
 Sources = tuple[tuple[str, int, Any], ...]
-"""Of each parameter: its name, the place among what is passed by place that it takes, and its default; place -1: what is passed by
-its name, -2: the default."""
+"""Of each parameter: its name, the place of what it takes among what is passed by place, and its default; place -1: what is
+passed by its name, -2: the default."""
 
 
 def bind(jit: JITFunction[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bound:

@@ -7,7 +7,7 @@ place. Example: `self.mean = 0.9 * self.mean + 0.1 * x.mean(0)` reads in call 2 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from rlkernel.evaluator.program.references import Reference

@@ -109,11 +109,11 @@ class _Numbering:
             return step.op, args, named, outs, step.switches
         if isinstance(step, Launch):
             together = self._tuned.setdefault(step.tuned_with, len(self._tuned))
-            args = self._named(step.args)
+            given = self._named(step.args)
             configs = self._alternatives.of(step.configs)
             if configs is None:
                 configs = [(_config(config), [self.step(hook) for hook in config.before]) for config in step.configs]
-            return step.function, args, configs, together, step.tuning
+            return step.function, given, configs, together, step.tuning
         if isinstance(step, Literal):
             return self.tensor(step.out), step.dtype, step.shape, step.data
         return [self.value(value) for value in step.args], self._scalar(step.out), step.operation

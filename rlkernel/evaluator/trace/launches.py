@@ -86,6 +86,9 @@ class LaunchRecorder:
         with torch._C.DisableTorchFunction():
             for index, param in enumerate(jit.params):
                 whole = bound.arguments[param.name]
+                if type(whole) is torch.Tensor and not param.is_constexpr:
+                    values[param.name] = self._argument(index, param.name, whole)
+                    continue
                 parts = parts_of(param.name, whole) if isinstance(whole, tuple) else ((param.name, whole),)
                 for name, value in parts:
                     fixed = param.is_constexpr and not isinstance(value, HostFloat)
@@ -205,7 +208,8 @@ class LaunchRecorder:
         """End the trace with the question which configuration of a launch is taken, of those that its tuner keeps."""
         functions, kept = tuple(function for function in self.table.functions if function is not None), self.kept[id(launch)]
         configs = tuple(replace(launch.configs[place], before=()) for place in kept)
-        self.asked = question(launch.function, functions, dict(launch.args), configs, self.recorder.tensor, key_of_choice(tuner), kept)
+        key, tensor = key_of_choice(tuner), self.recorder.tensor
+        self.asked = question(launch.function, functions, dict(launch.args), configs, tensor, key, kept)
         raise NeedsKernel(self.asked)
 
     def _tuned_launch(

@@ -26,33 +26,16 @@ from rlkernel.evaluator.trace import precision
 from rlkernel.evaluator.trace.addresses import Addresses
 from rlkernel.evaluator.trace.devices import CUDA, HOST, META, Devices
 from rlkernel.evaluator.trace.host_numbers import HostNumbers, Untraceable
+from rlkernel.evaluator.trace.looks import Look, encoded, look_of, look_unwatched
 from rlkernel.evaluator.trace.overloads import about
 from rlkernel.evaluator.trace.reading import Reading
 from rlkernel.evaluator.trace.refusals import refuse
 from rlkernel.evaluator.trace.results import Asked, Results
 
-Look = tuple[int, torch.dtype, tuple[int, ...], tuple[int, ...], int]
-"""What a tensor is a view of: its storage, dtype, size, stride and offset."""
 _READS = frozenset({"aten._local_scalar_dense.default", "aten.equal.default", "aten.is_nonzero.default"})
 _SETS = frozenset({"aten.set_.source_Tensor", "aten.set_data.default"})
 _CHECKS = frozenset({"aten._linalg_check_errors.default"})
 """Operators that look at values, raise where these are wrong, and make nothing."""
-_DEVICE = DeviceRef()
-
-
-def look_of(tensor: torch.Tensor) -> Look:
-    """Raises Untraceable for a tensor without a storage of its own."""
-    with torch._C.DisableTorchFunction():
-        return _look(tensor)
-
-
-def _look(tensor: torch.Tensor) -> Look:
-    """The same where torch's functions are not watched."""
-    try:
-        storage = tensor.untyped_storage()._cdata
-    except (NotImplementedError, RuntimeError) as error:
-        raise Untraceable(f"a {tensor.layout} tensor cannot be traced; use dense tensors") from error
-    return storage, tensor.dtype, tuple(tensor.size()), tensor.stride(), tensor.storage_offset()
 
 
 class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -125,7 +108,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def bind(self, tensor: torch.Tensor) -> int:
         """Give `tensor` an id: an input, a literal or a result."""
         with torch._C.DisableTorchFunction():
-            return self._bind(tensor, _look(tensor))
+            return self._bind(tensor, look_unwatched(tensor))
 
     def _bind(self, tensor: torch.Tensor, look: Look) -> int:
         number = len(self._alive)
@@ -251,7 +234,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return stand_in
 
     def _encoded(self, value: Any, asked: Asked) -> Value:
-        """An argument of an operator as a Program value; `asked` is told what it looks like. Torch's functions are not watched."""
+        """An argument of an operator as a Program value, of which `asked` is told. Torch's functions are not watched."""
         kind = type(value)
         if kind is int or kind is float:
             asked.value(value)
@@ -259,22 +242,14 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if isinstance(value, torch.Tensor):
             if value.device.type != "meta":
                 value, asked.told = self.literal(value), False
-            look = _look(value)
+            look = look_unwatched(value)
             asked.tensor(value, look)
             return self._refs[self._id(value, look)]
-        asked.value(value) if not isinstance(value, (list, tuple)) else asked.begin(len(value))
-        if isinstance(value, (int, float)):
-            return self.numbers.known(value)
-        if value is None or isinstance(value, str):
-            return value
         if isinstance(value, (list, tuple)):
+            asked.begin(len(value))
             return [self._encoded(item, asked) for item in value]
-        if isinstance(value, torch.device):
-            return _DEVICE
-        for named in (torch.dtype, torch.layout, torch.memory_format):
-            if isinstance(value, named):
-                return TorchName(named.__name__, str(value).removeprefix("torch."))
-        raise Untraceable(f"an operator takes a {kind.__name__}, which the trace cannot record")
+        asked.value(value)
+        return self.numbers.known(value) if isinstance(value, (int, float)) else encoded(value)
 
     def record_call(self, name: str, call: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
         """Run `call` on meta tensors and write it down under `name`. Raises Untraceable for what could not be replayed."""
@@ -307,8 +282,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """The id of what an operator returned: a new one, unless it returned its argument, changed in place (`t_`)."""
         known = self._ids.get(id(tensor))
         if known is None:
-            return self._bind(tensor, _look(tensor))
-        self._looks[known] = _look(tensor)
+            return self._bind(tensor, look_unwatched(tensor))
+        self._looks[known] = look_unwatched(tensor)
         return known
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None) -> Any:
@@ -324,7 +299,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return None
         if name in _SETS or func.namespace == "profiler":
             return func(*args, **kwargs)  # what `set_` does is seen by what the tensor is afterwards
-        args, kwargs = precision.cast_as_autocast_would(self, self.autocast, func, args, kwargs)
+        if self.autocast is not None:
+            args, kwargs = precision.cast_as_autocast_would(self, self.autocast, func, args, kwargs)
         args = precision.cast_to_default(self, func, args, kwargs)
         claim = self.devices.of_result(func, args, kwargs)
         if claim == CUDA and not self.trusted:

@@ -73,7 +73,7 @@ class Results:
         self._answers: dict[Any, _Answer] = {}
 
     def of(self, asked: Asked, call: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """What `call` returns on tensors without data: an operator of torch's, or what stands in its place. Raises what it raises."""
+        """What `call` returns on tensors without data, an operator of torch's or what stands in its place. Raises as it does."""
         overload = about(call) if isinstance(call, torch._ops.OpOverload) else None
         known = overload is not None and (overload.makes or (overload.changes and _apart(asked.storages)))
         if overload is None or not known or not asked.told:

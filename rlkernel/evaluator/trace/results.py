@@ -94,7 +94,7 @@ class Results:
 
 
 def _apart(storages: Sequence[int]) -> bool:
-    """Whether the tensor that is written shares no memory with the others: where they overlap, torch refuses some."""
+    """Whether the tensor that is written shares no memory with the others: torch may refuse those that overlap."""
     return storages[:1] != [] and storages[0] not in storages[1:]
 
 

@@ -17,9 +17,9 @@ from rlkernel.evaluator.program.values import MalformedProgram as MalformedProgr
 from rlkernel.evaluator.program.values import Value
 
 MAX_STEPS = 131_072
-"""Steps of one part of a Program: a bidirectional GRU of six layers and 512 time steps takes 117,000. Of an idle core a trace takes
-0.3 ms a step, all calls together, so that they take a third of the 120 seconds that a trace may take where nobody trains on it; of
-a message a step is 13 values, so that the Programs of two sizes fit."""
+"""Steps of one part of a Program: a bidirectional GRU of six layers and 512 time steps takes 117,000. A trace takes 0.3 ms of an
+idle core a step, all calls together, a third of the 120 seconds that it may take where nobody trains on it. Of a message a step is
+13 values, so that the Programs of two sizes fit."""
 MAX_KERNELS = 64
 MAX_CHOICES = 1024
 """Configurations of one launch. Grids of four knobs have some hundred."""

@@ -54,6 +54,10 @@ def _whole(name: str, value: Any) -> int:
         raise Untraceable(f"launch option {name} is a {type(value).__name__}; pass a whole number") from None
 
 
+_USUAL = frozenset({torch.Tensor, int, float})
+"""The types of nearly all arguments, of which each is one part and no constant but where the kernel says so."""
+
+
 class LaunchRecorder:
     """Stands where `JITFunction.run` and `Autotuner.run` stand."""
 
@@ -86,8 +90,11 @@ class LaunchRecorder:
         with torch._C.DisableTorchFunction():
             for index, param in enumerate(jit.params):
                 whole = bound.arguments[param.name]
-                if type(whole) is torch.Tensor and not param.is_constexpr:
-                    values[param.name] = self._argument(index, param.name, whole)
+                if type(whole) in _USUAL:
+                    if param.is_constexpr:
+                        constants[param.name] = self.table.constant(param.name, whole)
+                    else:
+                        values[param.name] = self._argument(index, param.name, whole)
                     continue
                 parts = parts_of(param.name, whole) if isinstance(whole, tuple) else ((param.name, whole),)
                 for name, value in parts:

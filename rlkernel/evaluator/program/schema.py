@@ -18,8 +18,8 @@ from rlkernel.evaluator.program.values import Value
 
 MAX_STEPS = 131_072
 """Steps of one part of a Program: a bidirectional GRU of six layers and 512 time steps takes 117,000. A trace takes 0.3 ms of an
-idle core a step, all calls together, a third of the 120 seconds that it may take where nobody trains on it. Of a message a step is
-13 values, so that the Programs of two sizes fit."""
+idle core a step, all calls together, a third of the 120 seconds that it may take where nobody trains on it. A step is 13 values
+of a message, so that the Programs of two sizes fit."""
 MAX_KERNELS = 64
 MAX_CHOICES = 1024
 """Configurations of one launch. Grids of four knobs have some hundred."""

@@ -144,7 +144,7 @@ class CpuJudge:
             switched = bool(_truths(full.program) - _truths(small.program))
             return Judged(combine(facts, now), facts.same_work, frozenset(ran.short), unfilled, ran.work, switched)
 
-        return await anyio.to_thread.run_sync(judged)  # of up to 65,536 steps
+        return await anyio.to_thread.run_sync(judged)  # of up to 131,072 steps
 
     async def _trace(
         self, code: str, variants: tuple[Variant, Variant], clock: Clock, at_full: AtFull

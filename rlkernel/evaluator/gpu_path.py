@@ -66,7 +66,7 @@ class GpuPath:
         measured = stay.judged.measured
         times = None if measured is None else await self._times_of(stay.runner, problem, measured)
         now = clock.now
-        return await anyio.to_thread.run_sync(lambda: combine(facts_of(stay, task, brief, times), now))  # of up to 65,536 steps
+        return await anyio.to_thread.run_sync(lambda: combine(facts_of(stay, task, brief, times), now))  # of up to 131,072 steps
 
     async def _compile(self, traced: Traced, specs: Specs) -> tuple[Tables, dict[str, bytes]]:
         """Facts about the candidate's binaries in both modes, and the binaries by key."""

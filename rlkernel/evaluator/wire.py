@@ -33,8 +33,8 @@ DTYPES = {
 MAX_HEADER = 24 << 20
 MAX_BODY = 1 << 30
 MAX_VALUES = 1 << 21
-"""Values in a header that a child answers with: of seven parts of Programs with as many steps as one may have. Read, they take
-up to 130 MB."""
+"""Values in a header that a child answers with: of a Program with as many steps as it may have, and a small one. Read, they
+take up to 130 MB."""
 MOST_ASKED = 2 * MAX_VALUES
 """Values in a header that a child is asked with: beside the Programs of an answer, it tells what was compiled for each launch."""
 MAX_DEPTH = 64

@@ -1,7 +1,8 @@
 """The candidate's memory on the GPU, between red zones.
 
-A red zone holds random bytes that are compared afterwards, so a write that strays by up to `ZONE` bytes is seen. The memory
-itself starts as random bytes too. A view's storage covers the tensor alone: offsets mean what they mean without red zones.
+A red zone holds random bytes that are compared afterwards, so a write that strays by up to `ZONE` bytes is seen, or by fewer in a
+call that makes thousands of tensors: all zones of one owner take `ZONES` bytes at most. The memory itself starts as random bytes
+too. A view's storage covers the tensor alone: offsets mean what they mean without red zones.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from rlkernel.evaluator.program.tensors import extent, overlapping
 
 ZONE = 1 << 20
 """The number of bytes in the red zone before each tensor, and in the one after it."""
+ZONES = 4 << 30
+"""The most bytes that the red zones of one owner take together. With 2 MiB for each of the 28,000 results of a GRU of 6 layers
+and 512 time steps they would take 56 GiB."""
 TOGETHER = 16
 """How many pairs of red zones are looked at in one go."""
 _ALIGN = 512
@@ -22,6 +26,11 @@ _ALIGN = 512
 ROW_BYTES = 320 << 20
 """The most memory that tensors of one kind get in one piece: those of all calls that are short enough for many places."""
 CUDA = torch.device("cuda", 0)
+
+
+def zone_of(tensors: int) -> int:
+    """The bytes of a red zone where so many tensors may have two each."""
+    return max(_ALIGN, min(ZONE, ZONES // (2 * max(tensors, 1)) // _ALIGN * _ALIGN))
 
 
 def randomise(raw: torch.Tensor) -> None:
@@ -87,7 +96,9 @@ def _at(address: int, nbytes: int, size: Sequence[int], stride: Sequence[int], d
 class Guards:
     """The owner of guarded memory. Tensors made here are void once their Guards is gone."""
 
-    def __init__(self) -> None:
+    def __init__(self, tensors: int = 0) -> None:
+        """tensors: how many it may come to own, if they are many."""
+        self._zone = zone_of(tensors)
         self._pattern: torch.Tensor | None = None
         self._zones: list[torch.Tensor] = []
         self._rows: list[torch.Tensor] = []
@@ -97,18 +108,18 @@ class Guards:
     def _red(self) -> torch.Tensor:
         """What red zones hold, drawn with the first one: many a candidate has no state to guard."""
         if self._pattern is None:
-            self._pattern = torch.empty(ZONE, dtype=torch.uint8, device=CUDA)
+            self._pattern = torch.empty(self._zone, dtype=torch.uint8, device=CUDA)
             randomise(self._pattern)
         return self._pattern
 
     def empty(self, size: Sequence[int], stride: Sequence[int], dtype: torch.dtype, *, filled: bool = True) -> torch.Tensor:
         """Make a tensor like `torch.empty_strided`, with a storage of its own between red zones, and random if `filled`."""
         nbytes = extent(size, stride) * dtype.itemsize
-        raw = torch.empty(2 * ZONE + nbytes + -nbytes % _ALIGN, dtype=torch.uint8, device=CUDA)
-        zones = raw.as_strided((2, ZONE), (ZONE + nbytes, 1))  # before and after
+        raw = torch.empty(2 * self._zone + nbytes + -nbytes % _ALIGN, dtype=torch.uint8, device=CUDA)
+        zones = raw.as_strided((2, self._zone), (self._zone + nbytes, 1))  # before and after
         zones.copy_(self._red())
         self._zones.append(zones)
-        body = raw[ZONE : ZONE + nbytes]
+        body = raw[self._zone : self._zone + nbytes]
         if filled:
             randomise(body)
         self._alive.append(raw)
@@ -118,15 +129,15 @@ class Guards:
         """Make memory for `count` such tensors at once, with whatever contents it has; None where that is too much in one
         piece."""
         nbytes = extent(size, stride) * dtype.itemsize
-        pitch = 2 * ZONE + nbytes + -nbytes % _ALIGN
+        pitch = 2 * self._zone + nbytes + -nbytes % _ALIGN
         if count * pitch > ROW_BYTES:
             return None
         raw = torch.empty(count * pitch, dtype=torch.uint8, device=CUDA)
-        zones = raw.as_strided((count, 2, ZONE), (pitch, ZONE + nbytes, 1))
+        zones = raw.as_strided((count, 2, self._zone), (pitch, self._zone + nbytes, 1))
         zones.copy_(self._red())
         self._rows.append(zones)
         self._alive.append(raw)
-        return Row(raw.data_ptr() + ZONE, pitch, nbytes, tuple(size), tuple(stride), dtype)
+        return Row(raw.data_ptr() + self._zone, pitch, nbytes, tuple(size), tuple(stride), dtype)
 
     def place(self, tensor: torch.Tensor) -> torch.Tensor:
         """Return a guarded copy of a tensor. Tensors that are empty or whose elements share memory stay where they are."""

@@ -27,7 +27,7 @@ from rlkernel.evaluator.program.lifetimes import last_uses
 from rlkernel.evaluator.program.operators import allocates
 from rlkernel.evaluator.program.recurrent import flatten_weights
 from rlkernel.evaluator.program.replay import Replay
-from rlkernel.evaluator.program.schema import Config, Launch, Program
+from rlkernel.evaluator.program.schema import Config, Launch, Op, Program, Step
 from rlkernel.evaluator.program.tensors import extent, flatten
 
 TUNING_RUNS = 3
@@ -59,6 +59,11 @@ def places(nbytes: int) -> int:
 def detours(nbytes: int) -> int:
     """Return how many blocks of `nbytes` may lie in the way of torch's allocator. Each is asked for in every trial."""
     return 12 if nbytes < 8 << 20 else 4 if nbytes < 64 << 20 else 2
+
+
+def _made_by(steps: Sequence[Step]) -> int:
+    """How many tensors steps make, views among them."""
+    return sum(len(step.outs) if isinstance(step, Op) else 1 for step in steps if not isinstance(step, Launch))
 
 
 class Places(Sequence[Mapping[int, torch.Tensor]]):
@@ -100,6 +105,8 @@ class Subject:
         self.program = program
         self.seconds = seconds
         self._memory, self._state = Guards(), Guards()
+        self._tensors = len(program.inputs) + _made_by(program.forward)
+        """How many tensors one call comes to own."""
         self._queue = Queue(seconds)
         self.places: Sequence[Mapping[int, torch.Tensor]] = ()
         """The memory that forward steps allocate in timed calls, see `Trials._trial`."""
@@ -223,7 +230,7 @@ class Subject:
 
         first_inputs: of the calls that prepare. Raises Hung if a kernel keeps the host from reading a weight.
         """
-        self._state = Guards()
+        self._state = Guards(_made_by(self.program.once))
         configs = {**self._init_choices, **self.choices}
         self.replay = Replay(self.program, CUDA, self._launch, configs=configs, poison_seed=seed, uses=self._uses)
         self.replay.place, self.replay.strides = self._state.place, self._strides
@@ -268,6 +275,7 @@ class Subject:
         left = {replay.values[own].untyped_storage()._cdata for own in self.program.carried}
         shapes = {i: shape for i, shape in shapes.items() if storages[i] not in left}
         count = places(sum(extent(size, stride) * dtype.itemsize for size, stride, dtype in shapes.values()))
+        self._memory = Guards(count * len(shapes))
         self.places = Places(self._memory, count, shapes)
         self._words.clear()
         self.steps = len(work)
@@ -288,7 +296,7 @@ class Subject:
     ) -> Outcome:
         """Enqueue one call with every tensor in guarded memory of its own, without the launches of functions in `skip`. `tuning`:
         as the first call of forward, which tunes."""
-        guards, self._first_call = Guards(), tuning
+        guards, self._first_call = Guards(self._tensors), tuning
         self.replay.place, self.replay.before_step = guards.place, self._queue.before
         mine = [guards.place(t) for t in inputs]
         fresh = {index: guards.empty(t.size(), t.stride(), t.dtype) for index, t in self.places[0].items()}

@@ -34,6 +34,10 @@ from rlkernel.evaluator.trace.candidate import Verdict, trace
 from rlkernel.evaluator.trace.warmup import NeedsKernel
 from rlkernel.types import Status
 
+SELDOM = (10_000, 10, 100)
+"""How seldom garbage is collected in a trace, which makes little: nearly all that is made is kept. As often as Python does it, it
+takes a third of the time, since all that torch has made is looked at, too."""
+
 
 def _trace_job(sock: socket.socket, fork: Fork) -> None:
     """Answer one `TraceRequest`, locked."""
@@ -41,6 +45,7 @@ def _trace_job(sock: socket.socket, fork: Fork) -> None:
     if message is None:
         return
     gc.unfreeze()  # host code that walks through all objects meets all of them
+    gc.set_threshold(*SELDOM)
     sandbox.lock(cpu_seconds=fork.cpu_seconds, memory_bytes=fork.memory_bytes)
     request = codec.unpack(message[0], TraceRequest)
     try:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from rlkernel.evaluator.program.scalars import OPERATIONS
 from rlkernel.evaluator.program.schema import (
+    MAX_ALTERNATIVES,
     MAX_CHOICES,
     MAX_KERNELS,
     MAX_LITERAL_BYTES,
@@ -43,7 +45,8 @@ def _encode_names(values: dict[str, Value]) -> dict[str, Any]:
     return {name: encode(value) for name, value in values.items()}
 
 
-def step_to_json(step: Step) -> dict[str, Any]:
+def step_to_json(step: Step, same: int | None = None) -> dict[str, Any]:
+    """A step as JSON. `same`: the place of an earlier launch with the same configurations, which are not written again."""
     if isinstance(step, Op):
         row = {"op": step.op, "args": encode(step.args), "kwargs": _encode_names(step.kwargs), "outs": list(step.outs)}
         return row | {"switches": list(step.switches)} if step.switches else row
@@ -58,18 +61,29 @@ def step_to_json(step: Step) -> dict[str, Any]:
         "launch": step.function,
         "args": _encode_names(step.args),
         "line": step.line,
-        "configs": [
-            {
-                "constants": _encode_names(c.constants),
-                "options": c.options,
-                "grid": list(c.grid),
-                "blocks": {k: list(b) for k, b in c.blocks.items()},
-                "args": _encode_names(c.args),
-                "before": [step_to_json(op) for op in c.before],
-            }
-            for c in step.configs
-        ],
+        "configs": [_config_to_json(config) for config in step.configs] if same is None else same,
     }
+
+
+def _config_to_json(config: Config) -> dict[str, Any]:
+    return {
+        "constants": _encode_names(config.constants),
+        "options": config.options,
+        "grid": list(config.grid),
+        "blocks": {name: list(block) for name, block in config.blocks.items()},
+        "args": _encode_names(config.args),
+        "before": [step_to_json(op) for op in config.before],
+    }
+
+
+def _part_to_json(steps: Sequence[Step]) -> list[dict[str, Any]]:
+    """One part of a Program. A loop over time launches thousands of times with the same configurations: they are written once."""
+    rows: list[dict[str, Any]] = []
+    first: dict[tuple[int, ...], int] = {}
+    for place, step in enumerate(steps):
+        same = first.setdefault(tuple(map(id, step.configs)), place) if isinstance(step, Launch) else place
+        rows.append(step_to_json(step, same if same < place else None))
+    return rows
 
 
 def to_json(program: Program) -> dict[str, Any]:
@@ -86,12 +100,12 @@ def to_json(program: Program) -> dict[str, Any]:
             for f in program.functions
         ],
         "init_inputs": list(program.init_inputs),
-        "init": [step_to_json(step) for step in program.init],
+        "init": _part_to_json(program.init),
         "state": program.state,
         "inputs": list(program.inputs),
-        "forward": [step_to_json(step) for step in program.forward],
+        "forward": _part_to_json(program.forward),
         "output": encode(program.output),
-        "prepare": [step_to_json(step) for step in program.prepare],
+        "prepare": _part_to_json(program.prepare),
         "prepare_inputs": [list(ids) for ids in program.prepare_inputs],
         "carried": [list(pair) for pair in program.carried.items()],
         "state_in_forward": program.state_in_forward,
@@ -148,8 +162,9 @@ def _config(data: Any, functions: int) -> Config:
     return Config(constants, options, (grid[0], grid[1], grid[2]), blocks, args, hook)
 
 
-def _step(data: Any, functions: int) -> Step:
-    """One step, other than those in its configurations. Raises MalformedProgram."""
+def _step(data: Any, functions: int, before: Sequence[Step] = ()) -> Step:
+    """One step, other than those in its configurations. `before`: the steps of its part that come before it. Raises
+    MalformedProgram."""
     require(isinstance(data, dict), "a step is not an object")
     if "op" in data:
         outs = data.get("outs")
@@ -169,10 +184,8 @@ def _step(data: Any, functions: int) -> Step:
         require(data.get("operation") in OPERATIONS, "unknown operation on a scalar")
         return Scalar(data["scalar"], data["operation"], tuple(decode(data["args"])))
     require(is_int(data.get("launch"), 0, functions - 1), "launch of an unknown kernel")
-    configs = data.get("configs")
-    require(isinstance(configs, list) and 1 <= len(configs) <= MAX_CHOICES, "bad configs")
     require(is_int(data.get("line"), 0, 10**7), "bad launch line")
-    args, alternatives = _values(data.get("args")), tuple(_config(c, functions) for c in configs)
+    args, alternatives = _values(data.get("args")), _configs(data.get("configs"), functions, before)
     for config in alternatives:
         require(config.args.keys() <= args.keys(), "a configuration's argument that the launch has not")
         for name, shape in config.blocks.items():
@@ -182,6 +195,16 @@ def _step(data: Any, functions: int) -> Step:
     together = data.get("tuned_with")
     require(together is None or is_int(together, 0, MAX_ID), "bad number of launches that are tuned together")
     return Launch(data["launch"], args, alternatives, data["line"], together, _tuning(data.get("tuning"), args))
+
+
+def _configs(data: Any, functions: int, before: Sequence[Step]) -> tuple[Config, ...]:
+    """The configurations of a launch, or those of the launch at a place before it. Raises MalformedProgram."""
+    if isinstance(data, int):
+        earlier = before[data] if is_int(data, 0, len(before) - 1) else None
+        require(isinstance(earlier, Launch), "configs of what is no launch before it")
+        return tuple(replace(config) for config in earlier.configs)  # type: ignore[union-attr]  # each launch has its own binaries
+    require(isinstance(data, list) and 1 <= len(data) <= MAX_CHOICES, "bad configs")
+    return tuple(_config(config, functions) for config in data)
 
 
 def _tuning(data: Any, args: Mapping[str, Value]) -> Tuning | None:
@@ -236,7 +259,12 @@ def _check_tuned(steps: Sequence[Step]) -> None:
 def _steps(items: Any, functions: int, what: str) -> tuple[Step, ...]:
     most = 2 * MAX_STEPS if what == "prepare" else MAX_STEPS
     require(isinstance(items, list) and len(items) <= most, f"bad {what} steps, at most {most} are recorded")
-    return tuple(_step(item, functions) for item in items)
+    steps: list[Step] = []
+    for item in items:
+        steps.append(_step(item, functions, steps))
+    alternatives = sum(len(step.configs) for step in steps if isinstance(step, Launch))
+    require(alternatives <= MAX_ALTERNATIVES, f"more than {MAX_ALTERNATIVES} configurations of launches")
+    return tuple(steps)
 
 
 def _state(data: Any) -> dict[str, int]:

@@ -6,6 +6,7 @@ where the Program is executed would have them read other elements, so its result
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,10 +20,16 @@ _CONVOLUTIONS = {"convolution", "_convolution"}
 _LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
 
 
+@functools.cache
+def is_laid_out(op: str) -> bool:
+    """Whether `as_on_cuda` may give another layout to what an operator such as `aten.convolution.default` makes."""
+    return op.split(".")[1] in _CONVOLUTIONS
+
+
 def as_on_cuda(op: str, read: Sequence[Any], result: Any) -> Any:
     """The result of `op`; that of a convolution as cuDNN gives it: channels_last where its input or its weight is, which a tensor
     without data, or on the CPU, does not always follow. `read`: the tensors among the arguments."""
-    if op.split(".")[1] not in _CONVOLUTIONS or not isinstance(result, torch.Tensor) or result.dim() not in _LAST:
+    if not is_laid_out(op) or not isinstance(result, torch.Tensor) or result.dim() not in _LAST:
         return result
     last = _LAST[result.dim()]
     wanted = last if any(suggest_memory_format(t) is last for t in read[:2]) else torch.contiguous_format

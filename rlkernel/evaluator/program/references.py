@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from rlkernel.evaluator.program.schema import Config, Literal, Op, Scalar, Step
-from rlkernel.evaluator.program.values import ScalarRef, TensorRef, Value, rewrite
+from rlkernel.evaluator.program.schema import Config, Launch, Literal, Op, Scalar, Step
+from rlkernel.evaluator.program.values import Constexpr, Descriptor, Pairs, ScalarRef, TensorRef, Value, rewrite
 
 Reference = TensorRef | ScalarRef
 Change = Callable[[Reference], Reference]
@@ -35,6 +35,8 @@ def changed(step: Step, change: Change) -> Step:
         return Scalar(change(ScalarRef(step.out)).number, step.operation, args)
 
     def config(one: Config) -> Config:
+        if not one.before:
+            return one
         before = [changed(hook, change) for hook in one.before]
         return replace(one, before=tuple(hook for hook in before if isinstance(hook, Op)))
 
@@ -50,18 +52,45 @@ def bound_by(step: Step) -> list[Reference]:
     return [TensorRef(step.out)] if isinstance(step, Literal) else []
 
 
-def needed_from(steps: Sequence[Step], output: Value) -> set[Reference]:
-    """The references in steps and in an output."""
-    found: set[Reference] = set()
-
-    def note(ref: Reference) -> Reference:
-        found.add(ref)
-        return ref
-
-    for step in steps:
-        changed(step, note)
-    rewrite(output, lambda value: note(value) if isinstance(value, (TensorRef, ScalarRef)) else value)
+def references_of(step: Step) -> list[Reference]:
+    """The references in a step, those that it binds included."""
+    found: list[Reference] = []
+    if isinstance(step, Op):
+        _gather(step.args, found)
+        if step.kwargs:
+            _gather(list(step.kwargs.values()), found)
+        found += [TensorRef(number) for number in step.outs if number is not None]
+    elif isinstance(step, Launch):
+        _gather(list(step.args.values()), found)
+        for config in step.configs:
+            for hook in config.before:
+                found += references_of(hook)
+    elif isinstance(step, Literal):
+        found.append(TensorRef(step.out))
+    else:
+        _gather(step.args, found)
+        found.append(ScalarRef(step.out))
     return found
+
+
+def _gather(values: Sequence[Value], found: list[Reference]) -> None:
+    """Add the references in values to those that were found."""
+    for value in values:
+        if isinstance(value, (TensorRef, ScalarRef)):
+            found.append(value)
+        elif isinstance(value, (list, tuple)):
+            _gather(value, found)
+        elif isinstance(value, (Pairs, Descriptor, Constexpr)):
+            rewrite(value, lambda one: _gather([one], found) if isinstance(one, (TensorRef, ScalarRef)) else one)
+
+
+def needed_from(steps: Iterable[Step], output: Value) -> set[Reference]:
+    """The references in steps and in an output."""
+    found: list[Reference] = []
+    for step in steps:
+        found += references_of(step)
+    _gather([output], found)
+    return set(found)
 
 
 def tensor_numbers(references: Iterable[Reference]) -> set[int]:

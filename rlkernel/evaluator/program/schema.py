@@ -16,13 +16,15 @@ from rlkernel.evaluator.program.values import Descriptor as Descriptor
 from rlkernel.evaluator.program.values import MalformedProgram as MalformedProgram
 from rlkernel.evaluator.program.values import Value
 
-MAX_STEPS = 65_536
-"""Steps of one part of a Program: a bidirectional GRU of six layers and 512 time steps may take ten for each. A step takes 0.4 ms
-of an idle core in a trace, all calls together, and 18 values of a message. So 10,000 of them take most of the 5 seconds that a
-trace may take in training."""
+MAX_STEPS = 131_072
+"""Steps of one part of a Program: a bidirectional GRU of six layers and 512 time steps takes 117,000. A trace takes 0.3 ms of an
+idle core a step, all calls together, a third of the 120 seconds that it may take where nobody trains on it. A step is 13 values
+of a message, so that the Programs of two sizes fit."""
 MAX_KERNELS = 64
 MAX_CHOICES = 1024
 """Configurations of one launch. Grids of four knobs have some hundred."""
+MAX_ALTERNATIVES = 1 << 18
+"""Configurations of all launches of one part of a Program together, each as often as it is launched with."""
 MAX_LITERAL_BYTES = 1 << 16
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from triton.runtime.jit import JITFunction, MockTensor
 from rlkernel.evaluator.trace.host_numbers import Untraceable, has_numbers
 
 MAX_GRID = 2**31 - 1
+MAX_INT = 2**63 - 1
 MAX_HIGHER = 2**16 - 1
 """The most programs along the second and along the third axis of a grid that the driver launches."""
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
@@ -28,18 +30,72 @@ class Bound:
     """What was passed by keyword and is no parameter: num_warps and the like."""
 
 
+Sources = tuple[tuple[str, int, Any], ...]
+"""Of each parameter: its name, the place of what it takes among what is passed by place, and its default; place -1: what is
+passed by its name, -2: the default."""
+
+
 def bind(jit: JITFunction[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bound:
     """Raises what `JITFunction.run` raises for wrong arguments: TypeError, KeyError, AssertionError, ValueError."""
+    names = [parameter.name for parameter in jit.params]
+    binder = jit.device_caches[0][-1]  # made once
+    kinds = _kinds(names, args, kwargs)
+    accepted: dict[Any, Sources] = jit.__dict__.setdefault("accepted", {})
+    sources = None if kinds is None else accepted.get((binder, kinds))
+    if sources is None:
+        arguments = _bound_by_triton(jit, args, kwargs)
+        if kinds is not None:
+            accepted[binder, kinds] = tuple(
+                (name, place, None) if place < len(args) else (name, -1, None) if name in kwargs else (name, -2, arguments[name])
+                for place, name in enumerate(names)
+            )
+    else:
+        arguments = {
+            name: args[place] if place >= 0 else kwargs[name] if place == -1 else default for name, place, default in sources
+        }
+    return Bound(arguments, {k: v for k, v in kwargs.items() if k not in arguments})
+
+
+_PLAIN = frozenset({float, bool, str, type(None)})
+
+
+def _kinds(names: Sequence[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
+    """By which Triton accepts or refuses arguments, of kinds of which values mean nothing to it; None for others."""
+    found: list[Any] = [len(args)]
+    with torch._C.DisableTorchFunction():
+        for value in args:
+            kind = _kind(value)
+            if kind is None:
+                return None
+            found.append(kind)
+        for name, value in kwargs.items():
+            kind, option = _kind(value), name not in names
+            if kind is None or (option and type(kind) is not type):
+                return None
+            found += (name, kind, value) if option else (name, kind)
+    return tuple(found)
+
+
+def _kind(value: Any) -> Any:
+    kind = type(value)
+    if kind is int:
+        return int if -MAX_INT - 1 <= value <= MAX_INT else None
+    if kind in _PLAIN:
+        return kind
+    return value.dtype if kind is torch.Tensor or kind is torch.nn.Parameter else None
+
+
+def _bound_by_triton(jit: JITFunction[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Parameter -> value, by Triton's own code."""
 
     def without_data(value: Any) -> Any:
         if isinstance(value, torch.Tensor):
             return _Pointer(value.dtype, value)
         return _alike(value, [without_data(item) for item in value]) if isinstance(value, tuple) else value
 
-    names = [parameter.name for parameter in jit.params]
     mocked = {key: without_data(value) for key, value in kwargs.items()}
     mocked["debug"] = bool(kwargs.get("debug", jit.debug))
-    backend, binder = jit.device_caches[0][-2:]  # made once
+    backend, binder = jit.device_caches[0][-2:]
     try:
         bound, specialization, options = binder(*[without_data(value) for value in args], **mocked)
     except TypeError as error:  # Triton's binder is a function that it has made, with a name of its own
@@ -50,7 +106,7 @@ def bind(jit: JITFunction[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -
     if (frozenset(mocked), values) not in accepted:  # names are checked, and the values of these options, so once is enough
         jit._pack_args(backend, mocked, bound, specialization, options)
         accepted.add((frozenset(mocked), values))
-    return Bound({name: _with_data(bound[name]) for name in names}, {k: v for k, v in kwargs.items() if k not in names})
+    return {parameter.name: _with_data(bound[parameter.name]) for parameter in jit.params}
 
 
 class _Pointer(MockTensor):  # type: ignore[misc]

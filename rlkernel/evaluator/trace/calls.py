@@ -7,29 +7,15 @@ place. Example: `self.mean = 0.9 * self.mean + 0.1 * x.mean(0)` reads in call 2 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
-from rlkernel.evaluator.program.encoding import step_to_json
-from rlkernel.evaluator.program.references import Reference, changed
-from rlkernel.evaluator.program.schema import Launch, Step
-from rlkernel.evaluator.program.values import ScalarRef, TensorRef, Value, encode, rewrite
+from rlkernel.evaluator.program.references import Reference
+from rlkernel.evaluator.program.schema import Step
+from rlkernel.evaluator.program.values import ScalarRef, TensorRef, Value
+from rlkernel.evaluator.trace.forms import Alternatives, Form, form_of
 
-_ELSEWHERE = -1
 _NEVER = sys.maxsize
-
-
-@dataclass(frozen=True, slots=True)
-class Form:
-    """Steps with their tensors numbered by appearance, so that equal work is equal."""
-
-    rows: Any
-    """The steps as JSON, without the tensors that were there before."""
-    outer: tuple[Reference, ...]
-    """The tensors and numbers that were there before, in the order in which they appear."""
-    own: Mapping[int, int]
-    """Tensor of the call -> its number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,35 +32,15 @@ class Call:
     state_before: Mapping[str, int]
     """Parameter and buffer names -> tensor."""
     state_after: Mapping[str, int]
+    known: Alternatives
+    """The configurations of the trace's launches."""
     form: Form = field(init=False)
     """The call's steps so that those of equal work are equal."""
 
     def __post_init__(self) -> None:
         state = [[name, TensorRef(number)] for states in (self.state_before, self.state_after) for name, number in states.items()]
-        object.__setattr__(self, "form", form_of(self.inputs, (*self.reads, *self.steps), [self.output, state], self.began))
-
-
-def form_of(inputs: Sequence[int], steps: Sequence[Step], output: Value, began: tuple[int, int]) -> Form:
-    """The form of a call: the tensors and numbers from `began` on are its own."""
-    outer: list[Reference] = []
-    names: dict[Reference, int] = {}
-    tuned: dict[int | None, int | None] = {None: None}
-
-    def change(ref: Reference) -> Reference:
-        if ref.number >= began[isinstance(ref, ScalarRef)]:
-            return replace(ref, number=names.setdefault(ref, len(names)))
-        outer.append(ref)
-        return replace(ref, number=_ELSEWHERE)
-
-    rows = [[change(TensorRef(number)).number for number in inputs]]
-    for step in steps:
-        same = changed(step, change)
-        if isinstance(same, Launch):
-            same = replace(same, line=0, tuned_with=tuned.setdefault(same.tuned_with, len(tuned)))
-        rows.append(step_to_json(same))  # type: ignore[arg-type]
-    found = rewrite(output, lambda value: change(value) if isinstance(value, (TensorRef, ScalarRef)) else value)
-    own = {ref.number: name for ref, name in names.items() if isinstance(ref, TensorRef)}
-    return Form([*rows, encode(found)], tuple(outer), own)
+        form = form_of(self.inputs, (*self.reads, *self.steps), [self.output, state], self.began, self.known)
+        object.__setattr__(self, "form", form)
 
 
 @dataclass(frozen=True, slots=True)

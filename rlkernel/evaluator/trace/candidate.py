@@ -25,6 +25,7 @@ from rlkernel.evaluator.program.schema import Program
 from rlkernel.evaluator.program.variant import Kept, KeptConfigs, Traced, Variant
 from rlkernel.evaluator.trace.calls import Call, Steady, alike, steady
 from rlkernel.evaluator.trace.cuda_graphs import graphs
+from rlkernel.evaluator.trace.forms import Alternatives
 from rlkernel.evaluator.trace.host_numbers import compiled, names, noting
 from rlkernel.evaluator.trace.inductor import load
 from rlkernel.evaluator.trace.kernels import KernelTable
@@ -102,6 +103,7 @@ class _Trace:
         self.profile = profile
         self.recorder = Recorder(keeps_switches=True)
         self.table = KernelTable()
+        self.alternatives = Alternatives()
         self._begin_call: Callable[[], None] = lambda: None
         """Called before each call of forward."""
 
@@ -168,7 +170,7 @@ class _Trace:
         output = self._guard(Status.UNTRACEABLE, encode_output, result, recorder)
         after = self._state(model)
         reads = self._guard(Status.UNTRACEABLE, recorder.reading.finish)
-        return Call(began, tuple(ids), tuple(reads), tuple(recorder.phase()), output, before, after)
+        return Call(began, tuple(ids), tuple(reads), tuple(recorder.phase()), output, before, after, self.alternatives)
 
     def _move(self, model: nn.Module, found: Steady) -> None:
         """Inputs lie elsewhere from now on, and forward must come to do the same work there. Raises Verdict."""

@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+from rlkernel.evaluator.trace.overloads import about
+
 META = torch.device("meta")
 CUDA = torch.device("cuda", 0)
 HOST = torch.device("cpu")
@@ -38,6 +40,8 @@ class Devices:
 
     def of(self, tensor: torch.Tensor) -> torch.device:
         """The device that a tensor's memory claims to be on."""
+        if not self._elsewhere:
+            return CUDA
         with torch._C.DisableTorchFunction():
             return self._elsewhere.get(tensor.untyped_storage()._cdata, CUDA)
 
@@ -62,7 +66,7 @@ class Devices:
     def of_result(self, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> torch.device:
         """Where an operator's new tensors will be. Raises RuntimeError as torch does if its arguments lie on several devices."""
         tensors = list(_tensors([*args, *kwargs.values()]))
-        if any(a.name == "device" for a in func._schema.arguments):
+        if about(func).names_device:
             if self.asked is not None:
                 return self.asked
             if not tensors:

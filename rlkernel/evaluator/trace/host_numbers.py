@@ -78,6 +78,8 @@ class HostNumbers:
 
     def known(self, value: float | int) -> Value:
         """`value` as a Program says it: a ScalarRef where it is a tag."""
+        if not self._tags and type(value) in _PLAIN:  # no such number was made
+            return value
         if isinstance(value, (HostFloat, HostInt)):
             return ScalarRef(value.number)
         number = None if isinstance(value, bool) else self._tags.get(value)

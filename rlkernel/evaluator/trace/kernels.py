@@ -21,6 +21,7 @@ from rlkernel.evaluator.trace.host_numbers import Untraceable, has_numbers
 from rlkernel.evaluator.trace.inductor import HELPERS
 from rlkernel.evaluator.trace.parameters import at_run_time, with_defaults
 
+_PLAIN = frozenset({int, bool, float, str, type(None)})
 MOST_BITS = 4096
 """The bits that a whole number in a Program may have: those of what a kernel computes while it is compiled."""
 
@@ -44,7 +45,7 @@ class KernelTable:
         given tuples, which the text takes part by part. `freed`: those that are constexpr and take what a run gives."""
         shapes = {name: _written(name, value) for name, value in (tuples or {}).items()}
         items = {name: _named(name, value) for name, value in (tuples or {}).items()}
-        key = (id(jit), str(jit.src), repr((shapes, items, freed)))
+        key = (id(jit), str(jit.src), repr((shapes, items, freed)) if shapes or freed else "")
         known = self._index.get(key)
         if known is not None:
             _check_unchanged(self._constants[known], jit.fn.__globals__)
@@ -131,6 +132,8 @@ class KernelTable:
 
     def constant(self, name: str, value: Any) -> Value:
         """A constexpr argument as data. Raises Untraceable."""
+        if type(value) in _PLAIN:
+            return bounded(value)
         if isinstance(value, tl.constexpr):
             value = value.value
         if has_numbers(value):

@@ -21,10 +21,11 @@ from triton.runtime.jit import JITFunction, MockTensor
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from rlkernel.evaluator.program.compiled_ahead import Asked, KernelFacts
-from rlkernel.evaluator.program.schema import MAX_CHOICES, Config, Descriptor, Launch, Op, Step
-from rlkernel.evaluator.program.values import TensorRef, Value
+from rlkernel.evaluator.program.schema import MAX_CHOICES, Config, Descriptor, Launch, Op, Step, Tuning
+from rlkernel.evaluator.program.values import Value
 from rlkernel.evaluator.trace.addresses import Address
 from rlkernel.evaluator.trace.binding import OPTIONS, Bound, bind, grid_of
+from rlkernel.evaluator.trace.configs import Configs
 from rlkernel.evaluator.trace.devices import CUDA
 from rlkernel.evaluator.trace.host_numbers import HostFloat
 from rlkernel.evaluator.trace.inductor import compiled_style
@@ -53,6 +54,10 @@ def _whole(name: str, value: Any) -> int:
         raise Untraceable(f"launch option {name} is a {type(value).__name__}; pass a whole number") from None
 
 
+_USUAL = frozenset({torch.Tensor, int, float})
+"""The types of nearly all arguments, of which each is one part and no constant but where the kernel says so."""
+
+
 class LaunchRecorder:
     """Stands where `JITFunction.run` and `Autotuner.run` stand."""
 
@@ -69,47 +74,60 @@ class LaunchRecorder:
         """The kernel without whose facts the trace could not go on."""
         self._known = known or {}
         self.choices = Choices()
+        self.configs = Configs()
         self._configs: list[tuple[int, dict[str, Value], Config]] | None = None
 
     def _kernel(self, jit: Any, bound: Bound) -> int:
         """The index of a kernel, with its tuples taken apart, and with constants that a run knows as arguments of run time."""
         tuples = {name: value for name, value in bound.arguments.items() if isinstance(value, tuple)}
-        freed = tuple(p.name for p in jit.params if p.is_constexpr and isinstance(bound.arguments[p.name], HostFloat))
+        freed = tuple(p.name for p in jit.params if isinstance(bound.arguments[p.name], HostFloat) and p.is_constexpr)
         return self.table.index(jit, tuples, freed)
 
     def _encoded(self, jit: Any, bound: Bound, grid: tuple[int, int, int]) -> tuple[dict[str, Value], Config]:
         options = {key: _whole(key, value) for key, value in bound.options.items() if key in OPTIONS and value is not None}
         constants: dict[str, Value] = {}
         values: dict[str, Value] = {}
-        for index, param in enumerate(jit.params):
-            for name, value in parts_of(param.name, bound.arguments[param.name]):
-                fixed = param.is_constexpr and not isinstance(value, HostFloat)
-                if fixed or value is None or isinstance(value, (tl.constexpr, JITFunction)):
-                    constants[name] = self.table.constant(name, value)
-                else:
-                    values[name] = self._argument(index, name, value)
+        with torch._C.DisableTorchFunction():
+            for index, param in enumerate(jit.params):
+                whole = bound.arguments[param.name]
+                if type(whole) in _USUAL:
+                    if param.is_constexpr:
+                        constants[param.name] = self.table.constant(param.name, whole)
+                    else:
+                        values[param.name] = self._argument(index, param.name, whole)
+                    continue
+                parts = parts_of(param.name, whole) if isinstance(whole, tuple) else ((param.name, whole),)
+                for name, value in parts:
+                    fixed = param.is_constexpr and not isinstance(value, HostFloat)
+                    if fixed or value is None or isinstance(value, (tl.constexpr, JITFunction)):
+                        constants[name] = self.table.constant(name, value)
+                    else:
+                        values[name] = self._argument(index, name, value)
         blocks = {name: value.block_shape for name, value in values.items() if isinstance(value, Descriptor)}
-        return values, Config(constants, options, grid, blocks)
+        return values, self.configs.of(constants, options, grid, blocks)
 
     def _argument(self, index: int, name: str, value: Any) -> Value:
+        kind = type(value)
+        if kind is int or kind is float:
+            return self.recorder.numbers.known(value)
         if isinstance(value, torch.Tensor):
             elsewhere = self.recorder.devices.of(value) != CUDA
             if elsewhere and value.numel() > 0:  # an empty tensor has no address, wherever it is, and Triton takes it
                 raise ValueError(f"Pointer argument (at {index}) cannot be accessed from Triton (cpu tensor?)")
-            return TensorRef(self.recorder.id_of(value))
+            return self.recorder.ref(value)
         if isinstance(value, TensorDescriptor):
             return self._descriptor(name, value)
         if isinstance(value, Address):
             raise Untraceable(f"kernel argument {name} is a tensor's address; pass the tensor itself")
         if isinstance(value, (int, float)):
             return self.recorder.numbers.known(value)
-        raise Untraceable(f"kernel argument {name} is a {type(value).__name__}; pass tensors and numbers")
+        raise Untraceable(f"kernel argument {name} is a {kind.__name__}; pass tensors and numbers")
 
     def _descriptor(self, name: str, value: Any) -> Value:
         if getattr(value, "round_f32_to_tf32", False):
             raise Untraceable(f"tensor descriptor {name} rounds to tf32: leave round_f32_to_tf32 out")
         return Descriptor(
-            TensorRef(self.recorder.id_of(value.base)),
+            self.recorder.ref(value.base),
             tuple(int(size) for size in value.shape),
             tuple(int(stride) for stride in value.strides),
             tuple(int(size) for size in value.block_shape),
@@ -126,7 +144,8 @@ class LaunchRecorder:
         if self._configs is not None:
             self._configs.append((self._kernel(jit, bound), values, config))
             return None
-        self.recorder.launch(Launch(self._kernel(jit, bound), values, (config,), _caller_line(self.filename)))
+        launch = Launch(self._kernel(jit, bound), values, self.configs.together([config]), _caller_line(self.filename))
+        self.recorder.launch(launch)
         return None
 
     def _compiled_ahead(self, jit: JITFunction[Any], bound: Bound) -> Handle:
@@ -162,7 +181,7 @@ class LaunchRecorder:
         tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))
         found: list[tuple[int, dict[str, Value], Config]] = []
         hooks: list[list[Step]] = []
-        settled = self._known.get(key_of_choice(tuner))
+        settled = self._known.get(key_of_choice(tuner)) if self._known else None
         line = _caller_line(self.filename)
         choice = self.choices.of(tuner, kwargs, line) if settled is None else Choice(None, (0,))
         tunes = choice.together is not None and self.choices.tunes(choice, line)
@@ -186,20 +205,24 @@ class LaunchRecorder:
             self._configs = None
             tuner.nargs = None
         tuning = tuning_of(tuner, found[0][1], hooks) if tunes else None
-        launch = replace(self._tuned_launch(found, hooks, line), tuned_with=choice.together, tuning=tuning)
+        launch = self._tuned_launch(found, hooks, line, choice.together, tuning)
         kept = self.kept[id(launch)] = choice.kept
-        ask = functools.partial(self._asks_choice, launch, key_of_choice(tuner))
+        ask = functools.partial(self._asks_choice, launch, tuner)
         tuner.best_config = configs[kept[0]] if len(kept) == 1 else Chosen([configs[index] for index in kept], ask)
         self.recorder.launch(launch)
 
-    def _asks_choice(self, launch: Launch, key: str) -> NoReturn:
+    def _asks_choice(self, launch: Launch, tuner: Any) -> NoReturn:
         """End the trace with the question which configuration of a launch is taken, of those that its tuner keeps."""
         functions, kept = tuple(function for function in self.table.functions if function is not None), self.kept[id(launch)]
         configs = tuple(replace(launch.configs[place], before=()) for place in kept)
-        self.asked = question(launch.function, functions, dict(launch.args), configs, self.recorder.tensor, key, kept)
+        key, tensor = key_of_choice(tuner), self.recorder.tensor
+        self.asked = question(launch.function, functions, dict(launch.args), configs, tensor, key, kept)
         raise NeedsKernel(self.asked)
 
-    def _tuned_launch(self, found: list[tuple[int, dict[str, Value], Config]], hooks: list[list[Step]], line: int) -> Launch:
+    def _tuned_launch(
+        self, found: list[tuple[int, dict[str, Value], Config]], hooks: list[list[Step]], line: int, together: int | None,
+        tuning: Tuning | None,
+    ) -> Launch:  # fmt: skip
         """One launch of several configurations. What all hooks do alike is recorded before it."""
         if all(hook == hooks[0] for hook in hooks):
             for step in hooks[0]:
@@ -211,13 +234,26 @@ class LaunchRecorder:
             before = tuple(step for step in hook if isinstance(step, Op))
             if len(before) < len(hook):
                 raise Untraceable("the hooks of an autotuner's configurations launch different kernels; let all do the same")
-            mine, theirs = _without_blocks(values), _without_blocks(first)
-            differing = {name: value for name, value in mine.items() if name not in theirs or value != theirs[name]}
-            numbers = all(isinstance(value, (int, float)) for name in differing for value in (mine[name], theirs.get(name)))
-            if other != function or mine.keys() != theirs.keys() or not numbers:
+            differing = {} if other == function and _same(values, first) else _differing(values, first)
+            if other != function or differing is None:
                 raise Untraceable("an autotuner's configurations differ in the kernel or in the tensors that it is given")
-            configs.append(replace(config, args=differing, before=before))
-        return Launch(function, first, tuple(configs), line)
+            configs.append(replace(config, args=differing, before=before) if differing or before else config)
+        return Launch(function, first, self.configs.together(configs), line, together, tuning)
+
+
+def _same(values: dict[str, Value], first: dict[str, Value]) -> bool:
+    """Whether arguments are the same ones, of the same types."""
+    return values.keys() == first.keys() and all(
+        value is first[name] or (type(value) is type(first[name]) and value == first[name]) for name, value in values.items()
+    )
+
+
+def _differing(values: dict[str, Value], first: dict[str, Value]) -> dict[str, Value] | None:
+    """The numbers among a configuration's arguments that are others than the first one's; None where anything else is."""
+    mine, theirs = _without_blocks(values), _without_blocks(first)
+    differing = {name: value for name, value in mine.items() if name not in theirs or value != theirs[name]}
+    numbers = all(isinstance(value, (int, float)) for name in differing for value in (mine[name], theirs.get(name)))
+    return differing if mine.keys() == theirs.keys() and numbers else None
 
 
 def _run_one(tuner: Any, config: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

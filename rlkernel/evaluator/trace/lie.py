@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -48,6 +49,20 @@ _OWN = ("aten", "prims", "prim", "quantized", "profiler")
 """Namespaces of operators that are torch's own."""
 
 
+_NAMED = {
+    torch.device, torch._C._nn._parse_to, torch.get_default_device, torch.nn.functional.dropout, torch.Tensor.data_ptr,
+    torch.Tensor.type, torch.Tensor.pin_memory, torch.Tensor.cpu, torch.Tensor.cuda, torch.Tensor.to,
+}  # fmt: skip
+"""What `Lie` asks for by name."""
+
+
+@functools.cache
+def _is_usual(func: Any) -> bool:
+    """Whether a function of torch's is none of those of which `Lie` knows more, as nearly all are."""
+    known = _NAMED | _VALUES | _ADDRESSES | _LITERALS | _ANSWERS.keys() | set(RMS_NORM) | CELLS.keys() | WHOLE.keys()
+    return func not in known and not isinstance(func, (torch._ops.OpOverload, torch._ops.OpOverloadPacket))
+
+
 class Lie(TorchFunctionMode):
     """Answers as a CUDA device would, for tensors that are meta."""
 
@@ -57,9 +72,11 @@ class Lie(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None) -> Any:
         if func in _SHAPES:
-            return func(*args, **(kwargs or {}))
-        kwargs = dict(kwargs or {})
+            return func(*args, **kwargs) if kwargs else func(*args)
+        kwargs = dict(kwargs) if kwargs else {}
         self.recorder.autocast = torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else None
+        if _is_usual(func) and kwargs.get("generator") is None:
+            return self._placed(func, args, kwargs)
         if func is torch.device:
             return torch.device("cuda", args[0]) if args and isinstance(args[0], int) else func(*args, **kwargs)
         if func is torch._C._nn._parse_to:  # names a device, and makes nothing there

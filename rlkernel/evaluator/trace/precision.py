@@ -53,8 +53,10 @@ def cast_to_default(recorder: Any, func: Any, args: Any, kwargs: dict[str, Any])
     """The arguments of a pointwise operator that makes floats of integers, as the default dtype would have them, where host code
     has changed it; the casts are recorded. Example: `torch.arange(3) / 2` after `set_default_dtype(torch.float64)`."""
     default = torch.get_default_dtype()
+    if default == torch.float32:
+        return args
     tensors = [value for value in args if isinstance(value, torch.Tensor)]
-    if default == torch.float32 or not tensors or func._schema.is_mutable or torch.Tag.pointwise not in func.tags:
+    if not tensors or func._schema.is_mutable or torch.Tag.pointwise not in func.tags:
         return args
     if any(tensor.is_floating_point() or tensor.is_complex() for tensor in tensors):
         return args

@@ -72,9 +72,9 @@ class Reading:
 
     def finish(self) -> list[Step]:
         """The steps for the numbers that the call has read. Raises Untraceable if the call itself may change them."""
-        for step in self._recorder.history[self.call_began :]:
+        for step in self._recorder.history[self.call_began :] if self._read else []:
             touched = _refs(step) if isinstance(step, Launch) else _written(step)
-            if self._read and any(self._recorder.storage(number) in self._read for number in touched):
+            if any(self._recorder.storage(number) in self._read for number in touched):
                 raise Untraceable(CHANGED)
         return self.steps
 

@@ -16,9 +16,9 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
-from rlkernel.evaluator.program.layouts import as_on_cuda
+from rlkernel.evaluator.program.layouts import as_on_cuda, is_laid_out
 from rlkernel.evaluator.program.operators import operator
-from rlkernel.evaluator.program.schema import MAX_LITERAL_BYTES, MAX_STEPS, Literal, Op, Scalar, Step
+from rlkernel.evaluator.program.schema import MAX_ALTERNATIVES, MAX_LITERAL_BYTES, MAX_STEPS, Launch, Literal, Op, Scalar, Step
 from rlkernel.evaluator.program.switches import switches_of
 from rlkernel.evaluator.program.values import DeviceRef, MalformedProgram, ScalarRef, TensorRef, TorchName, Value
 from rlkernel.evaluator.program.without_data import CALLS
@@ -26,29 +26,25 @@ from rlkernel.evaluator.trace import precision
 from rlkernel.evaluator.trace.addresses import Addresses
 from rlkernel.evaluator.trace.devices import CUDA, HOST, META, Devices
 from rlkernel.evaluator.trace.host_numbers import HostNumbers, Untraceable
+from rlkernel.evaluator.trace.looks import Look, encoded, look_of, look_unwatched
+from rlkernel.evaluator.trace.overloads import about
 from rlkernel.evaluator.trace.reading import Reading
 from rlkernel.evaluator.trace.refusals import refuse
+from rlkernel.evaluator.trace.results import Asked, Results
 
-Look = tuple[int, torch.dtype, tuple[int, ...], tuple[int, ...], int]
-"""What a tensor is a view of: its storage, dtype, size, stride and offset."""
-_READS = ("aten._local_scalar_dense.default", "aten.equal.default", "aten.is_nonzero.default")
-_SETS = ("aten.set_.source_Tensor", "aten.set_data.default")
-_CHECKS = ("aten._linalg_check_errors.default",)
+_READS = frozenset({"aten._local_scalar_dense.default", "aten.equal.default", "aten.is_nonzero.default"})
+_SETS = frozenset({"aten.set_.source_Tensor", "aten.set_data.default"})
+_CHECKS = frozenset({"aten._linalg_check_errors.default"})
 """Operators that look at values, raise where these are wrong, and make nothing."""
-
-
-def look_of(tensor: torch.Tensor) -> Look:
-    """Raises Untraceable for a tensor without a storage of its own."""
-    with torch._C.DisableTorchFunction():
-        try:
-            storage = tensor.untyped_storage()._cdata
-        except (NotImplementedError, RuntimeError) as error:
-            raise Untraceable(f"a {tensor.layout} tensor cannot be traced; use dense tensors") from error
-        return storage, tensor.dtype, tuple(tensor.size()), tuple(tensor.stride()), int(tensor.storage_offset())
 
 
 class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Steps of one phase (`__init__` or one `forward`), and the ids of the tensors seen so far."""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Torch would ask in each step whether its compiler is at work. A candidate has none (`shims`)."""
+        return False
 
     def __init__(self, *, keeps_switches: bool = False, trusted: bool = False) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -59,6 +55,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.steps: list[Step] = []
         self.history: list[Step] = []
         """The steps of all phases."""
+        self._alternatives = 0
+        """The configurations of this phase's launches."""
         self.numbers = HostNumbers(self._scalar)
         self.reading = Reading(self)
         self.devices = Devices(CUDA if trusted else HOST)  # a reference's own tensors are put where its inputs are
@@ -77,6 +75,9 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._looks: list[Look] = []
         """What each id was a view of when it was given. A tensor can become another one without any operator: by `.data =`, by
         `swap_tensors`, and by `Module.to`, which uses them."""
+        self._refs: list[TensorRef] = []
+        """What a step says of each id."""
+        self._results = Results()
         self._homes: dict[tuple[int, torch.dtype], int] = {}
         """Storage and dtype -> the first id there, to reach tensors that were made behind the recorder's back."""
 
@@ -86,7 +87,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def phase(self) -> list[Step]:
         """Hand over the steps recorded so far and start a new phase; ids go on."""
-        steps, self.steps = self.steps, []
+        steps, self.steps, self._alternatives = self.steps, [], 0
         return steps
 
     def tensor(self, number: int) -> torch.Tensor:
@@ -106,17 +107,28 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def bind(self, tensor: torch.Tensor) -> int:
         """Give `tensor` an id: an input, a literal or a result."""
-        number, look = len(self._alive), look_of(tensor)
         with torch._C.DisableTorchFunction():
-            self._alive.append((tensor, tensor.untyped_storage()))
+            return self._bind(tensor, look_unwatched(tensor))
+
+    def _bind(self, tensor: torch.Tensor, look: Look) -> int:
+        number = len(self._alive)
+        self._alive.append((tensor, tensor.untyped_storage()))
         self._ids[id(tensor)] = number
         self._looks.append(look)
+        self._refs.append(TensorRef(number))
         self._homes.setdefault(look[:2], number)
         return number
 
     def id_of(self, tensor: torch.Tensor) -> int:
         """The id of what `tensor` is now, which may be another tensor than the one that it was. Raises Untraceable."""
-        look, number = look_of(tensor), self._ids.get(id(tensor))
+        return self._id(tensor, look_of(tensor))
+
+    def ref(self, tensor: torch.Tensor) -> TensorRef:
+        """What a step says of a tensor. Raises Untraceable."""
+        return self._refs[self.id_of(tensor)]
+
+    def _id(self, tensor: torch.Tensor, look: Look) -> int:
+        number = self._ids.get(id(tensor))
         if number is not None and self._looks[number] == look:
             return number
         home = self._homes.get(look[:2])
@@ -187,6 +199,11 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         (self._append if self.reading.call_began is None else self.reading.steps.append)(step)
 
     def launch(self, step: Step) -> None:
+        """Record a launch, or what comes with one. Raises Untraceable."""
+        if isinstance(step, Launch):
+            self._alternatives += len(step.configs)
+            if self._alternatives > MAX_ALTERNATIVES:
+                raise Untraceable("forward records too much: launch fewer kernels, with fewer configurations")
         self._append(step)
 
     def taken_back(self, since: int) -> list[Step]:
@@ -216,26 +233,23 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._append(Op("aten.zeros.default", (list(stand_in.shape),), {"dtype": kind, "device": DeviceRef()}, (number,)))
         return stand_in
 
-    def encode(self, value: Any) -> Value:
-        """Arguments of an operator as Program values."""
-        if isinstance(value, (int, float)):
+    def _encoded(self, value: Any, asked: Asked) -> Value:
+        """An argument of an operator as a Program value, of which `asked` is told. Torch's functions are not watched."""
+        kind = type(value)
+        if kind is int or kind is float:
+            asked.value(value)
             return self.numbers.known(value)
-        if value is None or isinstance(value, str):
-            return value
         if isinstance(value, torch.Tensor):
-            with torch._C.DisableTorchFunction():
-                real = value.device.type != "meta"
-            if real:
-                value = self.literal(value)
-            return TensorRef(self.id_of(value))
+            if value.device.type != "meta":
+                value, asked.told = self.literal(value), False
+            look = look_unwatched(value)
+            asked.tensor(value, look)
+            return self._refs[self._id(value, look)]
         if isinstance(value, (list, tuple)):
-            return [self.encode(item) for item in value]
-        if isinstance(value, torch.device):
-            return DeviceRef()
-        for kind in (torch.dtype, torch.layout, torch.memory_format):
-            if isinstance(value, kind):
-                return TorchName(kind.__name__, str(value).removeprefix("torch."))
-        raise Untraceable(f"an operator takes a {type(value).__name__}, which the trace cannot record")
+            asked.begin(len(value))
+            return [self._encoded(item, asked) for item in value]
+        asked.value(value)
+        return self.numbers.known(value) if isinstance(value, (int, float)) else encoded(value)
 
     def record_call(self, name: str, call: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
         """Run `call` on meta tensors and write it down under `name`. Raises Untraceable for what could not be replayed."""
@@ -243,19 +257,24 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             operator(name)
         except MalformedProgram as error:
             raise Untraceable(str(error)) from error
-        encoded_args = tuple(self.encode(a) for a in args)
-        encoded_kwargs = {k: self.encode(v) for k, v in kwargs.items()}
-        tensors = [v for v in [*args, *kwargs.values()] if isinstance(v, torch.Tensor)]
+        asked = Asked(name)
+        with torch._C.DisableTorchFunction():
+            encoded_args = tuple([self._encoded(value, asked) for value in args])
+            encoded_kwargs: dict[str, Value] = {}
+            for key, value in kwargs.items():
+                asked.begin(key)
+                encoded_kwargs[key] = self._encoded(value, asked)
         try:
-            result = call(*args, **kwargs)
+            result = self._results.of(asked, call, args, kwargs)
         except RuntimeError:
             if any(isinstance(item, ScalarRef) for size in encoded_args if isinstance(size, list) for item in size):
                 raise Untraceable("a size depends on a parameter's value; make it a number of __init__") from None
             raise
         with torch._C.DisableTorchFunction():
-            result = as_on_cuda(name, tensors, result)
-        items = result if isinstance(result, (tuple, list)) else (result,)
-        outs = tuple(self._result(item) if isinstance(item, torch.Tensor) else None for item in items)
+            if is_laid_out(name):
+                result = as_on_cuda(name, [v for v in [*args, *kwargs.values()] if isinstance(v, torch.Tensor)], result)
+            items = result if isinstance(result, (tuple, list)) else (result,)
+            outs = tuple([self._result(item) if isinstance(item, torch.Tensor) else None for item in items])
         self._append(Op(name, encoded_args, encoded_kwargs, outs, switches_of(name) if self.keeps_switches else ()))
         return result
 
@@ -263,31 +282,33 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """The id of what an operator returned: a new one, unless it returned its argument, changed in place (`t_`)."""
         known = self._ids.get(id(tensor))
         if known is None:
-            return self.bind(tensor)
-        self._looks[known] = look_of(tensor)
+            return self._bind(tensor, look_unwatched(tensor))
+        self._looks[known] = look_unwatched(tensor)
         return known
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None) -> Any:
-        kwargs = dict(kwargs or {})
-        if _composite(func):  # inference mode hands these over whole, and whole their cost is not known
+        kwargs = dict(kwargs) if kwargs else {}
+        overload = about(func)
+        if overload.composite:  # inference mode hands these over whole, and whole their cost is not known
             with self:
                 return func.decompose(*args, **kwargs)
-        name = str(func)
+        name = overload.name
         if name in _READS:
             return self.reading.answer(func, args, kwargs)
         if name in _CHECKS:
             return None
         if name in _SETS or func.namespace == "profiler":
             return func(*args, **kwargs)  # what `set_` does is seen by what the tensor is afterwards
-        args, kwargs = precision.cast_as_autocast_would(self, self.autocast, func, args, kwargs)
+        if self.autocast is not None:
+            args, kwargs = precision.cast_as_autocast_would(self, self.autocast, func, args, kwargs)
         args = precision.cast_to_default(self, func, args, kwargs)
         claim = self.devices.of_result(func, args, kwargs)
         if claim == CUDA and not self.trusted:
             refuse(func, args)
-        if any(a.name == "device" for a in func._schema.arguments):
+        if overload.names_device:
             kwargs["device"] = META
             kwargs.pop("pin_memory", None)
-        if not any(isinstance(a, torch.Tensor) for a in args) and "generator" in kwargs:
+        if "generator" in kwargs and not any(isinstance(a, torch.Tensor) for a in args):
             kwargs.pop("generator")
         try:
             precision.name_dtype(func, args, kwargs)
@@ -298,10 +319,6 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             raise Untraceable(str(error)) from error
         self.devices.claim(result, claim, args)
         return result
-
-
-def _composite(func: Any) -> bool:
-    return bool(torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd"))
 
 
 @contextmanager

@@ -3,6 +3,7 @@ traced, as it would be told where it runs."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,9 +19,14 @@ _KINDS = {
 }  # fmt: skip
 
 
+@functools.cache
+def _kernel_of(func: Any) -> str | None:
+    return _KERNELS.get(func._schema.name.partition("::")[2].removesuffix("_"))
+
+
 def refuse(func: Any, args: Sequence[Any]) -> None:
     """Raises RuntimeError, in torch's words, where an operator on the GPU does not take such tensors."""
-    kernel = _KERNELS.get(func._schema.name.partition("::")[2].removesuffix("_"))
+    kernel = _kernel_of(func)
     kinds = [arg.dtype for arg in args if isinstance(arg, torch.Tensor)] if kernel is not None else []
     if kinds and kinds[-1] in _KINDS:
         raise RuntimeError(f"\"{kernel}\" not implemented for '{_KINDS[kinds[-1]]}'")

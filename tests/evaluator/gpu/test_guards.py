@@ -112,3 +112,15 @@ def test_red_zones_are_drawn_with_the_first_tensor_and_anew_for_each_owner(room:
     assert not owners[0].broken()
     owners[0]._rows[0][1, 1, 4095] ^= 1
     assert owners[0].broken() and not owners[1].broken()
+
+
+@pytest.mark.parametrize(("tensors", "zone"), [(0, 4096), (1, 4096), (16, 4096), (17, 3584), (64, 1024), (10_000, 512)])
+def test_zones_of_many_tensors_take_no_more_together(room: Any, monkeypatch: pytest.MonkeyPatch, tensors: int, zone: int) -> None:
+    monkeypatch.setattr(room.guards, "ZONES", 32 * 4096)
+    assert room.guards.zone_of(tensors) == zone
+    guards = room.guards.Guards(tensors)
+    kept = guards.empty((8,), (1,), torch.uint8)
+    assert not guards.broken()
+    address = kept.data_ptr() + 8 + zone - 1
+    ctypes.memset(address, ctypes.string_at(address, 1)[0] ^ 1, 1)
+    assert guards.broken()

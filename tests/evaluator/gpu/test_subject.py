@@ -110,6 +110,18 @@ def test_a_stray_write_of_a_kernel_is_in_its_outcomes_guards(room: Any) -> None:
     assert [bool(guards.broken()) for guards in outcome.guards] == [True, False]
 
 
+def test_a_long_forward_keeps_no_more_red_zones_than_fit(room: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room.guards, "ZONES", 13 * 2 * 1024)
+    turns = [Op("aten.relu.default", (TensorRef(3 + turn),), {}, (4 + turn,)) for turn in range(10)]
+    subject, _ = subject_of(room, program(EMPTY, DOUBLE, ADD, *turns, output=13))
+    subject.construct([], 5, Model())
+    outcome = subject.forward([X], 6)
+    assert outcome.output.tolist() == [2.0, 4.0, 6.0]
+    kept = [raw.numel() for raw in outcome.guards[0]._alive]
+    assert kept == [2 * 1024 + 512] * 13  # red zones, and 12 bytes
+    assert not outcome.guards[0].broken()
+
+
 def test_timed_calls_use_the_memory_that_was_laid_out(room: Any) -> None:
     subject, _ = subject_of(room)
     assert [(i, t.shape) for i, t in subject.places[0].items()] == [(0, X.shape)]

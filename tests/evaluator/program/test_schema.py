@@ -65,6 +65,23 @@ def test_json_round_trip(program: Program) -> None:
     assert encoding.from_json(json.loads(json.dumps(encoding.to_json(program)))) == program
 
 
+def test_configurations_are_written_once_and_each_launch_has_its_own() -> None:
+    data = json.loads(json.dumps(encoding.to_json(TWICE)))
+    assert [step["configs"] for step in data["forward"][3:]] == [1, 1, 1]
+    launches = encoding.from_json(data).launches
+    assert launches == TWICE.launches
+    assert len({id(config) for launch in launches for config in launch.configs}) == 8  # a runner tells binaries by these
+
+
+def test_all_configurations_together_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = encoding.to_json(TWICE)
+    monkeypatch.setattr(encoding, "MAX_ALTERNATIVES", 8)
+    assert encoding.from_json(data) == TWICE
+    monkeypatch.setattr(encoding, "MAX_ALTERNATIVES", 7)
+    with pytest.raises(MalformedProgram, match="more than 7 configurations of launches"):
+        encoding.from_json(data)
+
+
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
@@ -76,6 +93,10 @@ def test_json_round_trip(program: Program) -> None:
         (("forward", 1, "configs", 0, "grid"), [-1, 1, 1], "bad grid"),
         (("forward", 1, "configs", 0, "options"), {"ir_override": 1}, "unknown launch option"),
         (("forward", 1, "configs"), [], "bad configs"),
+        (("forward", 1, "configs"), 0, "no launch before it"),
+        (("forward", 1, "configs"), 1, "no launch before it"),
+        (("forward", 1, "configs"), -1, "no launch before it"),
+        (("forward", 1, "configs"), True, "no launch before it"),
         (("forward", 2, "outs"), ["x"], "bad outputs"),
         (("forward", 2, "args"), [{"open": "/etc/passwd"}], "unknown value"),
         (("forward", 2, "args"), [{"t": 1, "dtype": "float32"}], "unknown value"),

@@ -118,7 +118,7 @@ def test_a_tensor_that_changed_has_another_id_and_what_was_made_of_it_keeps_its_
         row = y[0]
         y.data = x
         assert recorder.id_of(y) != before
-        assert recorder.encode(row) == TensorRef(recorder.id_of(row))
+        assert recorder.ref(row) == TensorRef(recorder.id_of(row))
         assert recorder.id_of(x) == 0
 
 

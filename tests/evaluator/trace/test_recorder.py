@@ -171,5 +171,5 @@ def test_endless_work_is_refused() -> None:
         while True:
             x = x + 1
 
-    with pytest.raises(Untraceable, match=r"^more than 65536 operations$"):
+    with pytest.raises(Untraceable, match=r"^more than 131072 operations$"):
         traced(forever, (1,))

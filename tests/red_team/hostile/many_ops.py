@@ -20,5 +20,5 @@ class ModelNew(nn.Module):
         super().__init__()
         pass
     def forward(self, x):
-        for _ in range(70000): x=x+1
+        for _ in range(140000): x=x.abs_()
         return relu(x)

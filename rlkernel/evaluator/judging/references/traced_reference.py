@@ -36,8 +36,8 @@ from rlkernel.evaluator.program.replaced import attributes, hold, holding, newly
 from rlkernel.evaluator.program.replay import Replay
 from rlkernel.evaluator.program.schema import Op, Program
 from rlkernel.evaluator.program.tensors import meta_tensors
-from rlkernel.evaluator.trace.calls import form_of
 from rlkernel.evaluator.trace.devices import CUDA
+from rlkernel.evaluator.trace.forms import form_of
 from rlkernel.evaluator.trace.lie import recording
 from rlkernel.evaluator.trace.passing import decode_spec, encode_output
 from rlkernel.evaluator.trace.pretrained import made_of_configs

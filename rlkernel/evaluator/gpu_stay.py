@@ -27,11 +27,16 @@ ends there are fewer, see `gpu.liveness`."""
 
 DRAWS = 48
 """How many draws of inputs a stay may need, whose time is ours: one to lay out memory, up to two for each of six rounds, and two
-for each trial of a long or slow forward, of which nine may be void."""
+for each trial of a long or slow forward, of which nine may be void. Rounds that show what no draw does come on top."""
 
 
 QUICK_STEPS = 64
 """Steps of a candidate that are written in a millisecond, sooner than another thread begins; more are written there."""
+
+
+def _further(known: Known) -> int:
+    """How many rounds a stay has that show what no draw does."""
+    return len(tuple(known.shown)) + known.outliers
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +80,8 @@ class Stays:
                 async with runner.lease():
                     known = await self._studies.study(runner, problem, brief)
                     with clock.stage("gpu"):
-                        judged = await self._ask(
-                            runner, ready or await question(known), self._seconds + DRAWS * known.draw_seconds
-                        )
+                        seconds = self._seconds + (DRAWS + 2 * _further(known)) * known.draw_seconds
+                        judged = await self._ask(runner, ready or await question(known), seconds)
             except RunnerFailed:
                 if all(runner.failed for runner in self.runners):
                     raise

@@ -19,6 +19,7 @@ from rlkernel.evaluator.config import EvaluatorConfig
 from rlkernel.evaluator.gpu_stay import QUICK_STEPS, Stay, Stays
 from rlkernel.evaluator.messages.endings import Failed
 from rlkernel.evaluator.messages.gpu import Evaluate, Needed, Study, Tables, Task
+from rlkernel.evaluator.messages.judgement import Plant, Shown
 from rlkernel.evaluator.processes.fork_server import ChildDied
 from rlkernel.evaluator.program import encoding
 from rlkernel.evaluator.program.schema import Literal, Program, Step
@@ -47,9 +48,9 @@ async def test_a_candidate_is_written_beside_the_event_loop(monkeypatch: pytest.
     threads: list[int] = []
     real = encoding.step_to_json
 
-    def noted(step: Step) -> Any:
+    def noted(step: Step, *others: Any) -> Any:
         threads.append(threading.get_ident())
-        return real(step)
+        return real(step, *others)
 
     monkeypatch.setattr(encoding, "step_to_json", noted)
     steps = (Literal(0, "float32", (), "AAAAAA=="),) * (QUICK_STEPS + 1)
@@ -81,7 +82,7 @@ async def test_a_problem_is_studied_once_in_its_own_time_and_the_candidate_is_to
     await stay(those)
     await stay(those)
     assert runner.asked == [
-        (Study(RELU.name, RELU.source, {"steps": []}, precision=Precision.TF32, stress=True), 120),
+        (Study(RELU.name, RELU.source, {"steps": []}, precision=Precision.TF32, stress=True, shown=True), 120),
         (Evaluate(TASK, KNOWN, {"key": Span(0, 5)}), 10.0),
         (Evaluate(TASK, KNOWN, {"key": Span(0, 5)}), 10.0),
     ]
@@ -93,6 +94,13 @@ async def test_the_time_that_we_draw_inputs_is_no_silence_of_the_gpu() -> None:
     those = stays(runner)
     assert (await stay(those)).judged == WRONG
     assert runner.asked[1] == (Evaluate(TASK, known, {"key": Span(0, 5)}), 10.0 + 48 * 2.0)
+    shows = replace(known, shown=Shown((Plant(0, (1.0,)),)), outliers=True)
+    runner = PlayedRunner(0, [shows, WRONG])
+    assert (await stay(stays(runner))).judged == WRONG
+    assert runner.asked[1][1] == 10.0 + (48 + 2 * 2) * 2.0
+    runner = PlayedRunner(0, [known, WRONG, RunnerLost(None)])
+    those = stays(runner)
+    assert (await stay(those)).judged == WRONG
     with pytest.raises(Ended, match="silent for more than 106 s"):
         await stay(those)
 

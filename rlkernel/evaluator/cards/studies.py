@@ -90,7 +90,7 @@ class Studies:
             try:
                 answer = await runner.ask(question, limit, Known, Broken, Unstressed)
             except RunnerLost as lost:
-                if shown:
+                if stress:
                     continue  # inputs that no author draws may have cost it
                 what = f"was silent for more than {limit:g} s" if lost.death is None else lost.death.describe()
                 raise EvaluatorFailed(f"{who} {what}") from lost

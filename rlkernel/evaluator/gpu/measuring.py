@@ -6,7 +6,8 @@ Everything here is measured once per problem and card, before the first candidat
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,10 @@ from rlkernel.types import Precision
 
 if TYPE_CHECKING:
     from rlkernel.evaluator.gpu.problem import GpuProblem
+
+
+CHANCE = 1.25
+"""How much more tf32 may make of another draw than of the usual one by chance: one draw decides for all candidates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +90,14 @@ class Seen:
     def as_tight(self, usual: Seen) -> bool:
         """Whether the reference errs by little more than it usually does, see `drawing.as_tight`."""
         more = any(now and not before for now, before in zip(self.jumps, usual.jumps, strict=True))
-        return not more and as_tight(self.errors, usual.errors, self.dtypes)
+        return not more and as_tight(self.errors, [error.with_cores(CHANCE) for error in usual.errors], self.dtypes)
+
+
+def _ways(stresses: Sequence[Stress], same: Places) -> list[tuple[Stress, Places]]:
+    """What is tried, the hardest first: each stress with others in place of what is always the `same`, and then without."""
+    tried = [stress for stress in stresses if stress is not Stress.NONE]
+    others = [(stress, same) for stress in (*tried, *(Stress.VARIED,) * (Stress.VARIED not in tried))] if same != NOWHERE else []
+    return [*others, *((stress, NOWHERE) for stress in (*tried, Stress.NONE))]
 
 
 def allowed(dtype: torch.dtype, own: OwnError, precision: Precision) -> Tolerance:
@@ -167,16 +179,20 @@ class Measuring:
         """What is allowed of each output in a round of this kind."""
         return tuple(allowed(dtype, own, self.precision) for dtype, own in zip(seen.dtypes, seen.errors, strict=True))
 
-    def state_limits(self, seen: Mapping[str, Seen]) -> dict[str, dict[str, Tolerance]]:
+    def state_limits(self, seen: Mapping[str, Seen], further: Mapping[str, Seen]) -> dict[str, dict[str, Tolerance]]:
         """What is allowed of the state that forward changes in each kind of round: as much as at the worst of them, and noise
-        where it was seen in that kind. What has no float64 gets the floor."""
+        where it was seen in that kind. What has no float64 gets the floor. `further`: rounds that show what no draw does, whose
+        errors excuse no other round's."""
         worst: dict[str, Tolerance] = {}
         for name, (dtype, own) in [row for one in seen.values() for row in one.without_noise.state.items()]:
             worst[name] = widest(allowed(dtype, own, self.precision), worst.get(name, Tolerance(0.0, 0.0)))
-        return {
-            kind: worst | {n: widest(allowed(d, own, self.precision), worst[n]) for n, (d, own) in one.state.items() if own.noise}
-            for kind, one in seen.items()
-        }
+
+        def wider(one: Seen, *, noise: bool) -> dict[str, Tolerance]:
+            rows = [(n, allowed(d, own, self.precision)) for n, (d, own) in one.state.items() if own.noise or not noise]
+            return worst | {name: widest(limit, worst.get(name, limit)) for name, limit in rows}
+
+        usual = {kind: wider(one, noise=True) for kind, one in seen.items()}
+        return usual | {kind: wider(one, noise=False) for kind, one in further.items()}
 
     def timed_limits(self, usual: Seen, output: list[torch.Tensor], init_seed: int, seed: int) -> tuple[Tolerance, ...]:
         """What is allowed from a reference that is timed as PyTorch ships it: what its own tf32 makes of it comes on top. It gave
@@ -195,12 +211,9 @@ class Measuring:
         are not is looked for first. `same`: what inputs get that are always the same."""
         if idle and planted(drawn := self.problem.inputs(draw_seed()), 0) is drawn:
             idle = ()
-        tried = [stress for stress in hardest(usual.scalings) if stress is not Stress.NONE]
-        if same != NOWHERE and Stress.VARIED not in tried:
-            tried.append(Stress.VARIED)
         for plants in (True, False) if idle else (False,):
-            for stress in (*tried, Stress.NONE):
-                there = showing.found(partial(self.problem.places, stress, same), None)
+            for stress, moved in _ways(hardest(usual.scalings), same):
+                there = showing.found(partial(self.problem.places, stress, moved), None)
                 if there is None:
                     continue
                 kind = Kind(stress=stress, perturbed=True, plants=plants, places=there)
@@ -211,10 +224,15 @@ class Measuring:
                     return kind, found
         return Kind(), usual
 
-    def shown(self, usual: Seen, looked_for: Shown) -> dict[Planting, Seen]:
-        """What the reference gives in the rounds that show something, of those that it bears."""
-        tried = {one: self._tried(Kind(shown=one)) for one in looked_for}
-        return {one: found for one, found in tried.items() if found is not None and found.bearable(usual)}
+    def shown(self, usual: Seen, looked_for: Shown, until: float) -> dict[Planting, Seen]:
+        """What the reference gives in the rounds that show something, of those that it bears. None is tried after `until`, on
+        the monotonic clock."""
+        found = dict[Planting, Seen]()
+        for one in looked_for:
+            seen = self._tried(Kind(shown=one)) if time.monotonic() < until else None
+            if seen is not None and seen.bearable(usual):
+                found[one] = seen
+        return found
 
     def with_outliers(self, usual: Seen) -> Seen | None:
         """What the reference gives with a few large weights; None where no output has half precision, where there are no such

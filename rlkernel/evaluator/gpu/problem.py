@@ -50,6 +50,8 @@ from rlkernel.types import Precision
 
 ATTRIBUTION_RUNS = 2
 STEPS_SECONDS = 4.0
+SHOWN_SECONDS = 20.0
+"""How long a study looks for what shows what no draw does; nothing is begun afterwards."""
 SEGMENT = 256
 """Steps that are timed behind one spin: a GPU's queue holds about a thousand launches and events."""
 Marks = list[tuple[tuple[int, int] | None, torch.cuda.Event]]
@@ -201,19 +203,20 @@ class GpuProblem:
             allowed["range"] = measuring.limits(beyond)
         seen = {"plain": usual, "range": beyond if balance else usual.without_noise, name_of(kind): hard}
         further = self._further(measuring, usual, program) if shown else []
-        allowed |= {name_of(one): measuring.limits(found) for one, found in further}
-        seen |= {name_of(one): found for one, found in further}
+        shows = {name_of(one): found for one, found in further}
+        allowed |= {name: measuring.limits(found) for name, found in shows.items()}
         return Known(
             allowed, kind.stress, balance, kind.perturbed, usual.fates, tuple(usual.state), called.reads, called.gaps,
-            called.plain, tuple(rows), measuring.state_limits(seen), any(one.blurs for one in seen.values()),
+            called.plain, tuple(rows), measuring.state_limits(seen, shows), any(one.blurs for one in seen.values()),
             called.host_us, called.draw_seconds, kind.plants, kind.places,
             Shown.of(one.shown for one, _ in further if one.shown is not None), any(one.outliers for one, _ in further),
         )  # fmt: skip
 
     def _further(self, measuring: Measuring, usual: Seen, program: Program) -> list[tuple[Kind, Seen]]:
         """The rounds that show what no draw does, as far as the reference bears them, and what it gives there."""
-        looked_for = showing.shown_of(self, program, self._source)
-        found = [(Kind(shown=one), seen) for one, seen in measuring.shown(usual, looked_for).items()]
+        until = time.monotonic() + SHOWN_SECONDS
+        looked_for = showing.shown_of(self, program, self._source, until)
+        found = [(Kind(shown=one), seen) for one, seen in measuring.shown(usual, looked_for, until).items()]
         large = showing.found(partial(measuring.with_outliers, usual), None)
         return found if large is None else [*found, (Kind(outliers=True), large)]
 

@@ -7,6 +7,7 @@ GPU's process. All else is tried at full shape on the GPU.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,9 +20,9 @@ from rlkernel.evaluator.judging.inputs import equals, unshown
 from rlkernel.evaluator.judging.inputs.fixed import MASKS
 from rlkernel.evaluator.judging.inputs.little import resized_of
 from rlkernel.evaluator.judging.inputs.places import places
-from rlkernel.evaluator.judging.references.reference_calls import tensors_of
-from rlkernel.evaluator.messages.judgement import NOWHERE, Places, Planting, Shown, Stress
-from rlkernel.evaluator.program.schema import Program
+from rlkernel.evaluator.judging.references.reference_calls import mapped, tensors_of
+from rlkernel.evaluator.messages.judgement import NONE_SHOWN, NOWHERE, Places, Planting, Shown, Stress
+from rlkernel.evaluator.program.schema import Op, Program
 from rlkernel.reference import load_reference
 from rlkernel.reference_text import apply_small
 
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 MOST_ON_HOST = 1 << 20
 """The most elements that all inputs have together where the host calls the reference."""
+MOST_BYTES = 4 << 30
+"""The most bytes of all inputs together among which numbers are planted: it takes up to ten times as much memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,34 +53,43 @@ class OnGpu:
         return self.problem.inputs(seed)
 
 
-def shown_of(problem: GpuProblem, program: Program, source: str) -> Shown:
+def shown_of(problem: GpuProblem, program: Program, source: str, until: float) -> Shown:
     """What may show effects of operators that no draw does, of equal numbers, and of inputs that hardly matter. `program`: the
-    reference's own trace."""
-    reference = OnGpu(problem)
-    looks = list[Callable[[], Sequence[Planting]]]()
-    if unshown.may_hide(program, source):
-        looks.append(lambda: unshown.plants_of(reference, source))
+    reference's own trace. Nothing is looked for after `until`, on the monotonic clock, nor where inputs are large."""
+    reference, looks = OnGpu(problem), list[Callable[[], Sequence[Planting]]]()
+    names = {step.op.split(".")[1] for step in program.forward if isinstance(step, Op)}
+    if unshown.may_hide(program, source) and not names & equals.OPEN:  # planted numbers are equal, and any may be the largest
+        looks.append(lambda: unshown.plants_of(reference, source, whole=False))
     if equals.may_repeat(program):
         looks.append(lambda: equals.repeats_of(reference))
     looks.append(lambda: resized_of(reference))
+    if sum(tensor.numel() * tensor.itemsize for tensor in tensors_of(problem.inputs(0))) > MOST_BYTES:
+        return NONE_SHOWN
     nothing: Sequence[Planting] = ()
-    return Shown.of(one for look in looks for one in found(look, nothing))
+    return Shown.of(one for look in looks if time.monotonic() < until for one in found(look, nothing))
 
 
 def always_same(problem: GpuProblem, source: str, name: str) -> Places:
-    """The inputs of whole numbers or truth values that are the same in each draw, or hold one value, and what they get in their
-    place; none where the host would call the reference at too large a size."""
+    """The inputs of whole numbers or truth values that are the same in each draw, or hold one value, and get others that stay
+    within the same bounds; none where the host would call the reference at too large a size."""
 
     def look() -> Places:
-        given = tensors_of(problem.inputs(0))
+        given, again = tensors_of(problem.inputs(0)), tensors_of(problem.inputs(1))
         one_size = apply_small(source, name=name) == source
         if not any(tensor.dtype in MASKS for tensor in given) or (one_size and _count(given) > MOST_ON_HOST):
             return NOWHERE
         small = load_reference(source, small=True, name=name)
         if _count(tensors_of(small.inputs(0))) > MOST_ON_HOST:
             return NOWHERE
-        met = places(lambda: small.model(0), small.inputs, (0, 1, 2), Stress.VARIED)
-        return Places(holed=met.holed, turned=met.turned, moved=met.moved)
+
+        def draw(seed: int) -> list[Any]:
+            return mapped(small.inputs(seed), lambda tensor: tensor.cpu())  # type: ignore[no-any-return]
+
+        met = places(lambda: small.model(0).cpu(), draw, (0, 1, 2), Stress.VARIED, moves=False)
+        # What is so at the small shape need not be so at the full one.
+        turned = [place for place in met.turned if place < len(given) and torch.equal(given[place], again[place])]
+        holed = [place for place in met.holed if place < len(given) and holds_one_value(given[place])]
+        return Places(holed=tuple(holed), turned=tuple(turned))
 
     return found(look, NOWHERE)
 
@@ -86,13 +98,22 @@ def _count(given: Sequence[torch.Tensor]) -> int:
     return sum(tensor.numel() for tensor in given)
 
 
+def holds_one_value(tensor: torch.Tensor) -> bool:
+    """Whether all elements are the same."""
+    return tensor.numel() > 0 and bool((tensor == tensor.flatten()[0]).all())
+
+
 def found(look: Callable[[], T], nothing: T) -> T:
     """What a look finds; nothing where the reference refuses it in its own way, or it takes too much memory. What costs the GPU's
-    context is raised."""
+    context is raised, also where the look itself has made nothing of it."""
     try:
-        return look()
+        made = look()
     except Exception:  # any failure of the reference's own code says that such inputs are not borne
         if driver.lost_context() is not None:
             raise
-        torch.cuda.empty_cache()
-        return nothing
+    else:
+        if driver.lost_context() is not None:
+            raise RuntimeError("the GPU's context is lost by inputs that no author draws")
+        return made
+    torch.cuda.empty_cache()  # here, because an exception's frames hold tensors
+    return nothing

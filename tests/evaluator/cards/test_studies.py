@@ -52,8 +52,8 @@ async def test_a_study_that_loses_the_runner_is_repeated_without_what_no_author_
         ([Broken("mine/relu: no")], BrokenReference, "^mine/relu: no$"),
         ([LOST, Broken("mine/relu: no", lost=True)], BrokenReference, "^mine/relu: no$"),
         ([LOST, LOST, LOST], EvaluatorFailed, "^mine/relu: .* on the GPU: it lost the GPU three times$"),
-        ([RunnerLost(None)] * 2, EvaluatorFailed, "^mine/relu: the process that runs .* was silent for more than 120 s$"),
-        ([RunnerLost(ChildDied(None, 9))] * 2, EvaluatorFailed, "^mine/relu: the process that runs .* was killed by SIGKILL$"),
+        ([RunnerLost(None)] * 3, EvaluatorFailed, "^mine/relu: the process that runs .* was silent for more than 120 s$"),
+        ([RunnerLost(ChildDied(None, 9))] * 3, EvaluatorFailed, "^mine/relu: the process that runs .* was killed by SIGKILL$"),
         ([Failed(Status.CRASH, "internal error")], EvaluatorFailed, "^mine/relu: .*: internal error$"),
     ],
 )

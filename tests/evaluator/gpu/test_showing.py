@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import json
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 import torch
 
 from rlkernel.evaluator.messages import codec
-from rlkernel.evaluator.messages.gpu import Evaluate, Known
+from rlkernel.evaluator.messages.gpu import Known
 from rlkernel.evaluator.messages.judgement import NOWHERE, Places, Plant, Repeated, Resized, Shown, Stress
 from rlkernel.evaluator.program.schema import Op
 from rlkernel.evaluator.program.values import TensorRef
@@ -53,7 +55,9 @@ def known(room: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def studied(answer: str, operator: str = "add", *, y: str = BOTH, made: str = "pass", shown: bool = True) -> Known:
         problem = room.problem.GpuProblem(SOURCE.format(answer=answer, y=y, made=made), "problem")
-        program = SimpleNamespace(forward=(Op(f"aten.{operator}.default", (TensorRef(1),), {}, (2,)),))
+        program = SimpleNamespace(
+            forward=tuple(Op(f"aten.{name}.default", (TensorRef(1),), {}, (2,)) for name in operator.split())
+        )
         found: Known = problem.study(program, Played(), Precision.PYTORCH, stress=True, shown=shown)
         return found
 
@@ -66,6 +70,7 @@ def known(room: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
         ("x.clamp(max=200) + y", "clamp", Shown((Plant(0, (256.0, -256.0)),))),
         ("x.clamp(max=0.5) + y", "clamp", Shown()),  # which many reach
         ("x.clamp(max=200) + y", "add", Shown()),  # its trace has no such operator
+        ("x.clamp(max=200) + y", "clamp topk", Shown()),  # of equal numbers any may be taken
         ("y + x.argmax(1, keepdim=True)", "argmax", Shown(repeated=(Repeated(0, None),))),
         ("x - 1e-6 * y", "sub", Shown(resized=(Resized(1, 2.0**19),))),
         ("x * torch.clamp(1.0 / x.norm(), max=1.0) + y", "clamp", Shown(resized=(Resized(0, 2.0**-10),))),
@@ -88,12 +93,13 @@ def test_what_leads_to_other_answers_than_finite_ones_is_no_round(known: Any) ->
         (MASK, "x.masked_fill(~y, 0.0)", Places(turned=(1,))),
         ("torch.ones(64, 32, dtype=torch.bool)", "x.masked_fill(~y, 0.0)", Places(holed=(1,))),
         ("torch.arange(64)", "x[y]", Places(turned=(1,))),  # one farther leads out of the table
-        ("torch.arange(32)", "x[y]", Places(moved=(1,))),
+        ("torch.arange(32)", "x[y]", Places(turned=(1,))),  # at other sizes it may
         ("torch.arange(64)", "x + torch.ones(64, 32)[y]", Places(turned=(1,))),
         (BOTH, "x + y", NOWHERE),
         ("torch.ones(1 << 20, dtype=torch.bool)", "x * y.any()", NOWHERE),  # the host would take long
     ],
 )
+@pytest.mark.usefixtures("known")
 def test_inputs_that_are_always_the_same_are_others(room: Any, y: str, answer: str, places: Places) -> None:
     source = SOURCE.format(answer=answer, y=y, made="pass")
     problem = room.problem.GpuProblem(source, "problem")
@@ -119,7 +125,95 @@ def test_half_precision_is_judged_with_large_weights(known: Any) -> None:
 def test_what_is_known_goes_over_the_wire(known: Any) -> None:
     found = known("x.clamp(max=200) + y", "clamp")
     assert codec.unpack(codec.to_header(found), Known) == found
-    assert Evaluate.__dataclass_fields__["known"].type == "Known"
+    nan = known("x.nan_to_num(nan=0.5) + y", "nan_to_num")
+    (plant,) = codec.unpack(json.loads(json.dumps(codec.to_header(nan))), Known).shown
+    assert str(plant) in nan.allowed, "the rounds' bounds are found by its text"
+
+
+SHRINKS = """
+SMALL = {{"T": 32}}
+T = {full}
+"""
+
+
+@pytest.mark.usefixtures("known")
+@pytest.mark.parametrize(
+    ("full", "y", "places"),
+    [
+        (1 << 21, "torch.arange(T)", Places(turned=(1,))),  # the host looks at 32 alone
+        (64, "torch.arange(32) % (T // 32)", NOWHERE),  # all zero at the small size alone
+        (64, "torch.randperm(32) * (T // 64)", NOWHERE),  # always the same there alone
+    ],
+)
+def test_what_is_the_same_at_the_small_shape_alone_stays(room: Any, full: int, y: str, places: Places) -> None:
+    source = SHRINKS.format(full=full) + SOURCE.format(answer="x[y % 64 % 32]", y=y, made="pass")
+    problem = room.problem.GpuProblem(source, "problem")
+    assert room.problem.showing.always_same(problem, source, "problem") == places
+
+
+def test_what_costs_the_context_is_raised(room: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    showing = room.problem.showing
+    monkeypatch.setattr(showing.driver, "lost_context", lambda: None)
+    assert showing.found(lambda: 1 // 0, 7) == 7
+    monkeypatch.setattr(showing.driver, "lost_context", lambda: 700)
+    with pytest.raises(ZeroDivisionError):
+        showing.found(lambda: 1 // 0, 7)
+    with pytest.raises(RuntimeError, match="context is lost"):
+        showing.found(lambda: 1, 7)
+
+
+def test_each_stress_is_tried_with_others_in_place_of_the_same_and_without(room: Any) -> None:
+    same = Places(turned=(1,))
+    scaled = [Stress.SCALED, Stress.NONE]
+    assert room.measuring._ways(scaled, NOWHERE) == [(Stress.SCALED, NOWHERE), (Stress.NONE, NOWHERE)]
+    with_same = [(Stress.SCALED, same), (Stress.VARIED, same)]
+    assert room.measuring._ways(scaled, same) == [*with_same, (Stress.SCALED, NOWHERE), (Stress.NONE, NOWHERE)]
+
+
+def test_rows_at_the_edge_at_which_the_reference_errs_by_more_are_not_drawn(
+    known: Any, room: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert known("2 * x + y").stress is Stress.EXTREME
+    monkeypatch.setattr(room.measuring.Seen, "as_tight", lambda self, usual: False)
+    assert known("2 * x + y").stress is Stress.UNEVEN
+    made = "self.weight = nn.Parameter(torch.randn(32, 32))"
+    assert not known("(x.bfloat16() @ self.weight.bfloat16()) + y.bfloat16()", made=made).outliers
+
+
+def test_what_a_reference_cannot_tell_itself_is_not_borne(room: Any) -> None:
+    problem = room.problem.GpuProblem(SOURCE.format(answer="x + y", y=BOTH, made="pass"), "problem")
+    usual = room.measuring.Measuring(problem, Precision.PYTORCH).see(room.problem.Kind())
+    assert usual.bearable(usual) and not replace(usual, undecided=1).bearable(usual)
+    assert replace(usual, undecided=2).bearable(replace(usual, undecided=1))
+    assert usual.as_tight(usual) and not replace(usual, jumps=(True,)).as_tight(usual)
+
+
+def test_errors_of_such_a_round_excuse_no_other(known: Any) -> None:
+    """Made a thousand times as small, the input is lost beside 512."""
+    made = "self.register_buffer('mean', torch.zeros(32))"
+    answer = "x * torch.clamp(1.0 / x.norm(), max=1.0) + y + 0 * self.mean.copy_(((x + 512) - 512)[0])"
+    found, without = (known(answer, "clamp", made=made, shown=shown) for shown in (True, False))
+    (one,) = found.shown
+    assert found.of_state["plain"]["mean"].norm < 2.0 * without.of_state["plain"]["mean"].norm
+    assert found.of_state[str(one)]["mean"].norm > 100.0 * found.of_state["plain"]["mean"].norm
+
+
+def test_large_weights_are_in_a_module_of_such_a_round(room: Any) -> None:
+    made = "self.weight = nn.Parameter(torch.randn(32, 32))"
+    problem = room.problem.GpuProblem(SOURCE.format(answer="x @ self.weight + y", y=BOTH, made=made), "problem")
+    plain, large = (problem.model_for(room.problem.Kind(outliers=outliers), 3).weight for outliers in (False, True))
+    others = large != plain
+    assert 0 < int(others.sum()) < 16 and torch.equal(large[others], 64.0 * plain[others]), "4 of 1,024 are expected"
+
+
+def test_a_stay_judges_with_large_weights(stay: Any) -> None:
+    known = Known(**{**fields_of(KNOWN), "allowed": {**KNOWN.allowed, "outliers": LIMIT}, "outliers": True})
+
+    def kernel(args: dict[str, Any], number: int) -> None:
+        args["y"].copy_((2.1 if number == 1 else 2.0) * args["x"])  # the second call is that of such a round
+
+    found, _ = stay(kernel, known=known)
+    assert not found.matches and "some weights times 64" in found.detail
 
 
 def test_a_stay_judges_where_a_limit_is_seen(stay: Any, room: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-# own/padded_places out_of_bounds gpu=incorrect|out_of_bounds catalogue=57: no place that is drawn is padding, and what is below zero is looked up
+# own/padded_places out_of_bounds gpu=correct catalogue=57: on a card whole numbers that may be looked up stay; no place that is drawn is padding, and what is below zero is looked up
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

@@ -34,12 +34,13 @@ FRESH = frozenset(
 
 
 def places(
-    model: Callable[[], nn.Module], draw: Callable[[int], list[Any]], seeds: tuple[int, int, int], stress: Stress
-) -> Places:
+    model: Callable[[], nn.Module], draw: Callable[[int], list[Any]], seeds: tuple[int, int, int], stress: Stress,
+    *, moves: bool = True,
+) -> Places:  # fmt: skip
     """What is done to the tensors among forward's arguments.
 
     model: a new module, the same one each time; draw: arguments from a seed; seeds: of these arguments, of other ones, and of
-    forward. A GPU is waited for."""
+    forward; moves: whether consecutive numbers may lie one farther. A GPU is waited for."""
     if stress is Stress.NONE:
         return NOWHERE
     seed, other, forward = seeds
@@ -47,7 +48,7 @@ def places(
     again = tensors_of(draw(other)) if stress in UNEVEN or any(map(fixed.may_be_fixed, given)) else []
     drawn = _drawn(given, again) if stress in UNEVEN else ()
     same, numbered = fixed.fixed_masks(given, again), fixed.fixed_places(given, again)
-    consecutive = [place for place in numbered if fixed.is_consecutive(given[place])]
+    consecutive = [place for place in numbered if moves and fixed.is_consecutive(given[place])]
     del again
     masks = [place for place, tensor in enumerate(given) if is_mask(tensor) and not _may_count(tensor, given)]
     zeros = any(map(all_zero, given))

@@ -143,8 +143,9 @@ def may_hide(program: Program, source: str) -> bool:
     return bool(names & (WATCHED - IGNORES)) or (bool(names & IGNORES) and "ignore_index" in source)
 
 
-def plants_of(reference: SeededReference, source: str) -> tuple[Plant | Resized, ...]:
-    """What shows effects of operators that no draw does. Whatever the reference raises at its own inputs is raised."""
+def plants_of(reference: SeededReference, source: str, *, whole: bool = True) -> tuple[Plant | Resized, ...]:
+    """What shows effects of operators that no draw does. whole: whether whole numbers may get others, which may be looked up in a
+    table. Whatever the reference raises at its own inputs is raised."""
     model = reference.model(0)
     missing = dict.fromkeys(sorted(_never_seen(reference, model), key=lambda one: (one.call, one.side)))
     if "ignore_index" not in source:
@@ -158,6 +159,7 @@ def plants_of(reference: SeededReference, source: str) -> tuple[Plant | Resized,
         for tried in (_tried, _smaller)
         for effect in tuple(missing) if effect in missing
         for plant in tried(effect, given)
+        if whole or effect.name in IGNORES or given[plant.place].is_floating_point()
     )  # fmt: skip
     for effect, plant in itertools.islice((one for one in tries if one[0] in missing), MOST_CALLS):
         drawn = reference.inputs(0)
@@ -238,7 +240,7 @@ def planted(inputs: list[Any], plant: Plant, seed: int) -> list[Any]:
         generator = torch.Generator(device).manual_seed(seed)
         shape = (*tensor.shape[:-1], 1) if plant.rows and tensor.dim() > 1 else tensor.shape
         drawn = torch.rand(shape, generator=generator, device=device)
-        here = drawn <= max(SHARE, float(drawn.min()))
+        here = drawn <= drawn.min().clamp(min=SHARE)
         # One after the other, so that each is somewhere.
         which = here.flatten().cumsum(0, dtype=torch.int32).view(shape) % len(plant.values)
         made = torch.empty_like(tensor).copy_(tensor)

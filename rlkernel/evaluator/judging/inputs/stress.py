@@ -143,7 +143,7 @@ def _change(tensor: torch.Tensor, stress: Stress) -> Change | None:
 
 
 def changed(inputs: list[Any], found: Sequence[Change | None]) -> list[Any]:
-    """The inputs after these changes, one for each tensor. Nothing is waited for."""
+    """The inputs after these changes, one for each tensor. Nothing is waited for, unless one is turned around."""
     places = itertools.count()
 
     def change(tensor: torch.Tensor) -> torch.Tensor:

@@ -6,8 +6,9 @@
    and uneven, with rows that are tiny or below zero; inputs of one value at others
 3  the other of train and eval mode, where that differs; constant parameters at other values
 4  operands of products out of half precision's range, where a reference of float32 multiplies inputs: tf32 keeps that range
-5  numbers that an operator is for whose effect no draw shows, such as those above a limit of 200
-6  a few weights far larger than the others, where an output has half precision: 8 bits with a scale are as exact otherwise
+5  constant parameters at other values and usual inputs, where the inputs of round 2 hide a constant
+6  numbers that an operator is for whose effect no draw shows, such as those above a limit of 200
+7  a few weights far larger than the others, where an output has half precision: 8 bits with a scale are as exact otherwise
 
 Before all these stands a round with other inputs where an output is one number in round 0 and 1, see `inputs/planting.py`.
 
@@ -34,9 +35,10 @@ from rlkernel.evaluator.judging.errors.tolerance import FLOOR
 from rlkernel.evaluator.judging.inputs.planting import idle, only_values, planted, tells
 from rlkernel.evaluator.judging.inputs.stress import stresses
 from rlkernel.evaluator.judging.references.borne import Keeping, not_borne
+from rlkernel.evaluator.judging.references.hidden import hidden
 from rlkernel.evaluator.judging.references.outliers import NOTE as OUTLIERS
 from rlkernel.evaluator.judging.references.outliers import WithOutliers, weights
-from rlkernel.evaluator.judging.references.plan import AT_ONCE, Before, SeededReference, Terms
+from rlkernel.evaluator.judging.references.plan import AT_ONCE, Before, Plan, SeededReference, Terms
 from rlkernel.evaluator.judging.references.reference_calls import constants
 from rlkernel.evaluator.messages.judgement import NumbersOfArguments, Planting, Stress
 from rlkernel.evaluator.program.codes import valued
@@ -116,6 +118,29 @@ def _harder(reference: Reference, usual: Round, terms: Terms, seeds: random.Rand
         kept = Keeping(reference, not_borne(names, bears))
         drawn = _first(_perturbed(kept, usual, terms, seeds, stress) for stress in tried)
     return drawn or Construction(reference, terms, seeds).round(Stress.NONE), kept
+
+
+def _hidden(reference: SeededReference, drawn: Round, terms: Terms) -> frozenset[str]:
+    """The constants whose other values a round hardly shows; none where calls come before it."""
+    if drawn.first_inputs:
+        return frozenset()
+    plan = Plan(reference, terms, drawn.init_seed, False, [])
+    try:
+        with terms.usual.bounded():
+            allowed = max((limit.norm for _, limit in drawn.expected.made), default=0.0)
+            return hidden(plan, drawn.inputs, drawn.forward_seed, drawn.expected.reference, allowed)
+    except Exception:  # a reference may refuse such inputs in its own way
+        return frozenset()
+
+
+def _milder(
+    reference: Reference, usual: Round, terms: Terms, seeds: random.Random, *, kept: SeededReference, unseen: frozenset[str]
+) -> Round | None:  # fmt: skip
+    """A round at other constants, but for those that are `kept`, that shows some of those `unseen` under stress; None where it
+    does not."""
+    del reference
+    drawn = _perturbed(kept, usual, terms, seeds, Stress.NONE)
+    return drawn if drawn is not None and unseen - _hidden(kept, drawn, terms) else None
 
 
 def _hardest(usual: Round) -> tuple[Stress, ...]:
@@ -237,13 +262,14 @@ def draw_rounds(
     yield first
     del first
     harder = [_harder(reference, usual, terms, seeds)]
-    kept = harder[0][1]
+    kept, unseen = harder[0][1], _hidden(*harder[0][::-1], terms)
     yield (harder.pop()[0],)  # no name here holds the round while it is judged
     if other:
         yield (Construction(kept, terms, seeds, other=True, perturbed=True).round(Stress.NONE),)
+    milder = (partial(_milder, kept=kept, unseen=unseen),) * bool(unseen)
     del kept
     shows = tuple(partial(_shown, plant=plant) for plant in plants)
-    others: tuple[Callable[..., Round | None], ...] = (*shows, *(_out_of_range,) * usual.products, _with_outliers)
+    others: tuple[Callable[..., Round | None], ...] = (*milder, *shows, *(_out_of_range,) * usual.products, _with_outliers)
     for draw in others:
         drawn = draw(reference, usual, terms, seeds)
         if drawn is not None:

@@ -30,9 +30,9 @@ def ignored(
     if not 0 < len(constants) <= MOST:
         return ""
     left, back = list(constants), list[str]()
-    best = _miss(build(), {}, inputs(), seed, found)
+    best = miss_with(build(), {}, inputs(), seed, found)
     while left:
-        misses = {name: _miss(build(), {n: constants[n] for n in (*back, name)}, inputs(), seed, found) for name in left}
+        misses = {name: miss_with(build(), {n: constants[n] for n in (*back, name)}, inputs(), seed, found) for name in left}
         name = min(left, key=lambda name: misses[name])
         if not misses[name] < best:
             return ""
@@ -44,7 +44,7 @@ def ignored(
     return ""
 
 
-def _miss(
+def miss_with(
     model: nn.Module, constants: Mapping[str, torch.Tensor], inputs: list[Any], seed: int, found: Sequence[torch.Tensor]
 ) -> float:  # fmt: skip
     """Relative error of `found` against the module with some parameters put back; infinite where shapes differ."""

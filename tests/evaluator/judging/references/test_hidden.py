@@ -1,0 +1,61 @@
+"""Constants that large inputs hide have a round of their own."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlkernel.evaluator.judging.drawing import draw_rounds
+from rlkernel.evaluator.judging.references.hidden import hidden
+from rlkernel.evaluator.judging.references.plan import Plan, Terms
+from rlkernel.evaluator.judging.references.reference_calls import call, mapped, tensors_of
+from rlkernel.reference import Reference, load_reference
+from rlkernel.types import Precision
+
+SOURCE = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.sink = nn.Parameter(torch.zeros(16))
+        self.gain = nn.Parameter(torch.ones(16))
+        self.register_buffer("unread", torch.zeros(3))
+
+    def forward(self, x):
+        return {answer}
+
+def get_inputs():
+    return [torch.randn(64, 16)]
+
+def get_init_inputs():
+    return []
+"""
+SINK = "torch.softmax(torch.cat([x @ x[:8].mT * 0.25, self.sink[:1].expand(64, 1)], 1), 1)[:, :-1] @ x[:8] * self.gain"
+"""Attention with one more score, which a row of large scores hides."""
+
+
+def reference(answer: str) -> Reference:
+    return load_reference(SOURCE.format(answer=answer), small=False)
+
+
+@pytest.mark.parametrize(("scale", "names"), [(1.0, {"unread"}), (64.0, {"unread", "sink"})])
+def test_what_large_inputs_hide(scale: float, names: set[str]) -> None:
+    plan = Plan(reference(SINK), Terms(Precision.PYTORCH), 3, False, [])
+    inputs = mapped(plan.reference.inputs(1), lambda x: x * scale)
+    given = tensors_of(call(plan.perturbed(), inputs, 0))
+    assert hidden(plan, inputs, 0, given, 1e-3) == names
+
+
+@pytest.mark.parametrize(
+    ("answer", "more"),
+    [
+        (SINK, 1),
+        ("x * self.gain + self.sink", 0),  # three hundredths of the output, which is much more than is allowed
+        ("x + 0 * self.sink", 0),  # no round shows it
+    ],
+)
+def test_such_a_constant_is_in_a_round_at_usual_inputs(answer: str, more: int) -> None:
+    rounds = [one for some in draw_rounds(reference(answer), Precision.PYTORCH, "key", other=False) for one in some]
+    notes = [one.expected.note for one in rounds]
+    assert notes.count(" (constant parameters at other values)") == more and len(rounds) == 3 + more

@@ -36,7 +36,7 @@ QUICK_STEPS = 64
 
 def _further(known: Known) -> int:
     """How many rounds a stay has that show what no draw does."""
-    return len(tuple(known.shown)) + known.outliers
+    return len(tuple(known.shown)) + known.outliers + known.mild
 
 
 @dataclass(frozen=True, slots=True)

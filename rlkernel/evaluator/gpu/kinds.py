@@ -49,6 +49,8 @@ class Kind:
 
 USUAL = Kind()
 """The problem as it is written."""
+MILD = Kind(perturbed=True)
+"""The same with constant parameters at other values."""
 
 
 def name_of(kind: Kind) -> str:

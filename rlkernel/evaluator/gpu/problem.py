@@ -16,8 +16,9 @@ import torch
 from torch import nn
 
 from rlkernel.evaluator.gpu import host_reads, showing
+from rlkernel.evaluator.gpu.further import further_rounds
 from rlkernel.evaluator.gpu.guards import CUDA
-from rlkernel.evaluator.gpu.kinds import USUAL, Kind, name_of
+from rlkernel.evaluator.gpu.kinds import MILD, USUAL, Kind, name_of
 from rlkernel.evaluator.gpu.measuring import Measuring, Seen
 from rlkernel.evaluator.gpu.stopwatch import Run, Stopwatch, mark, settle, wait
 from rlkernel.evaluator.judging.costs.roofline import is_free
@@ -50,8 +51,6 @@ from rlkernel.types import Precision
 
 ATTRIBUTION_RUNS = 2
 STEPS_SECONDS = 4.0
-SHOWN_SECONDS = 20.0
-"""How long a study looks for what shows what no draw does; nothing is begun afterwards."""
 SEGMENT = 256
 """Steps that are timed behind one spin: a GPU's queue holds about a thousand launches and events."""
 Marks = list[tuple[tuple[int, int] | None, torch.cuda.Event]]
@@ -86,7 +85,7 @@ class GpuProblem:
         self.replaced = replaced
         """Attributes that forward replaces for its next call, see `program.replaced`."""
         self.reference: Reference = load_reference(source, small=False, name=name)
-        self._source, self._name = source, name
+        self.source, self._name = source, name
         self._constants: dict[str, torch.Tensor] | None = None
         self._shapes: list[torch.Tensor] | None = None
         self._changes: dict[tuple[Stress, Places], tuple[Change | None, ...]] = {}
@@ -194,7 +193,7 @@ class GpuProblem:
         called = self._usual_call(measuring, usual, stopwatch)
         allowed["timed"] = called.allowed
         rows = self._rows(program, stopwatch)
-        same = showing.always_same(self, self._source, self._name) if shown else NOWHERE
+        same = showing.always_same(self, self.source, self._name) if shown else NOWHERE
         kind, hard = measuring.hardest(usual, idle=called.idle, same=same) if stress else (Kind(), usual)
         if kind.perturbed:
             allowed[name_of(kind)] = measuring.limits(hard)
@@ -202,23 +201,16 @@ class GpuProblem:
         if balance is not None:
             allowed["range"] = measuring.limits(beyond)
         seen = {"plain": usual, "range": beyond if balance else usual.without_noise, name_of(kind): hard}
-        further = self._further(measuring, usual, program) if shown else []
+        further = further_rounds(self, measuring, usual, (kind, hard), program) if shown else []
         shows = {name_of(one): found for one, found in further}
         allowed |= {name: measuring.limits(found) for name, found in shows.items()}
         return Known(
             allowed, kind.stress, balance, kind.perturbed, usual.fates, tuple(usual.state), called.reads, called.gaps,
             called.plain, tuple(rows), measuring.state_limits(seen, shows), any(one.blurs for one in seen.values()),
             called.host_us, called.draw_seconds, kind.plants, kind.places,
-            Shown.of(one.shown for one, _ in further if one.shown is not None), any(one.outliers for one, _ in further),
+            Shown.of(one.shown for one, _ in further if one.shown is not None),
+            outliers=any(one.outliers for one, _ in further), mild=any(one == MILD for one, _ in further),
         )  # fmt: skip
-
-    def _further(self, measuring: Measuring, usual: Seen, program: Program) -> list[tuple[Kind, Seen]]:
-        """The rounds that show what no draw does, as far as the reference bears them, and what it gives there."""
-        until = time.monotonic() + SHOWN_SECONDS
-        looked_for = showing.shown_of(self, program, self._source, until)
-        found = [(Kind(shown=one), seen) for one, seen in measuring.shown(usual, looked_for, until).items()]
-        large = showing.found(partial(measuring.with_outliers, usual), None)
-        return found if large is None else [*found, (Kind(outliers=True), large)]
 
     def _usual_call(self, measuring: Measuring, usual: Seen, stopwatch: Stopwatch) -> _Usual:
         """Call the reference as the problem is written. No tensor outlives this: a study computes in float64 before and after."""

@@ -115,6 +115,8 @@ class Known:
     """What is done to inputs in rounds of their own."""
     outliers: bool = False
     """Whether there is a round in which a few weights are far larger than the others."""
+    mild: bool = False
+    """Whether there is a round at usual inputs and other constants, because the hardest one hides a constant."""
 
     @property
     def keeps_inputs(self) -> bool:

@@ -20,6 +20,7 @@ MODULES = (
     "fused_errors",
     "checks",
     "measuring",
+    "further",
     "problem",
     "trials",
     "queue",

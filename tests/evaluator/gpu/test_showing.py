@@ -48,7 +48,7 @@ MASK = "torch.ones(64, 32).tril().bool()"
 def known(room: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """(answer, operator of its trace) -> what a study knows."""
     monkeypatch.setattr(room.problem.GpuProblem, "_rows", lambda self, program, stopwatch: [])
-    for module in (room.problem, room.measuring):
+    for module in (room.problem, room.measuring, room.further):
         monkeypatch.setattr(module, "draw_seed", itertools.count(1).__next__)
     for module in (room.measuring, room.problem.showing):
         monkeypatch.setattr(module.driver, "lost_context", lambda: None)
@@ -206,14 +206,30 @@ def test_large_weights_are_in_a_module_of_such_a_round(room: Any) -> None:
     assert 0 < int(others.sum()) < 16 and torch.equal(large[others], 64.0 * plain[others]), "4 of 1,024 are expected"
 
 
-def test_a_stay_judges_with_large_weights(stay: Any) -> None:
-    known = Known(**{**fields_of(KNOWN), "allowed": {**KNOWN.allowed, "outliers": LIMIT}, "outliers": True})
+SINK = "torch.softmax(torch.cat([x @ x[:8].mT * 0.25, self.sink[:1].expand(64, 1)], 1), 1)[:, :-1] @ x[:8] + y"
+"""Attention with one more score, which a row of large scores hides."""
+
+
+def test_a_constant_that_large_inputs_hide_is_judged_at_usual_ones(known: Any) -> None:
+    made = "self.sink = nn.Parameter(torch.zeros(16))"
+    found = known(SINK.replace("+ y", "+ 1e-6 * y"), made=made)
+    assert found.mild and found.stress is not Stress.NONE and "perturbed" in found.allowed
+    assert not known("x + self.sink.sum() + y", made=made).mild, "the hardest round shows it"
+    assert not known("x + y", made=made).mild, "no round shows it"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "note"),
+    [("outliers", "outliers", "some weights times 64"), ("perturbed", "mild", "constant parameters at other values")],
+)
+def test_a_stay_judges_with_large_weights_and_other_constants(stay: Any, name: str, kind: str, note: str) -> None:
+    known = Known(**{**fields_of(KNOWN), "allowed": {**KNOWN.allowed, name: LIMIT}, kind: True})
 
     def kernel(args: dict[str, Any], number: int) -> None:
         args["y"].copy_((2.1 if number == 1 else 2.0) * args["x"])  # the second call is that of such a round
 
     found, _ = stay(kernel, known=known)
-    assert not found.matches and "some weights times 64" in found.detail
+    assert not found.matches and note in found.detail
 
 
 def test_a_stay_judges_where_a_limit_is_seen(stay: Any, room: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-# own/attention_sink incorrect gpu=incorrect|correct catalogue=53: the sink is taken for zero, which it is in the problem; on a card large scores may hide it
+# own/attention_sink incorrect catalogue=53: the sink is taken for zero, which it is in the problem
 import torch
 import torch.nn as nn
 import triton

@@ -6,10 +6,11 @@ alone counts there. Source: ours.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
+from torch import nn
 
 from rlkernel.evaluator.judging.references.blame import MOST, miss_with
 from rlkernel.evaluator.judging.references.plan import Plan
@@ -20,14 +21,18 @@ TELLS = 5.0
 
 
 def hidden(plan: Plan, inputs: list[Any], seed: int, given: Sequence[torch.Tensor], allowed: float) -> frozenset[str]:
-    """The constants that, put back to what they are in the problem, leave the outputs nearly as they were `given` with all at
-    other values. allowed: the error, relative to their norm, that a candidate may make. None where there are very many constants,
-    each of which costs a call."""
+    """The constants whose other values a call of the plan's module hardly shows, see `unmissed`."""
     usual = constants(plan.drawn(), plan.reference.fixed)
+    return unmissed(plan.perturbed, usual, lambda: mapped(inputs, torch.clone), seed, given, allowed)
+
+
+def unmissed(
+    build: Callable[[], nn.Module], usual: Mapping[str, torch.Tensor], inputs: Callable[[], list[Any]], seed: int,
+    given: Sequence[torch.Tensor], allowed: float,
+) -> frozenset[str]:  # fmt: skip
+    """The constants that, put back to what they `usual`ly are, leave the outputs nearly as they were `given` with all at other
+    values. build: a new module with these; inputs: new arguments of forward; allowed: the error, relative to their norm, that a
+    candidate may make. None where there are very many constants, each of which costs a call."""
     if len(usual) > MOST:
         return frozenset()
-
-    def missed(name: str) -> float:
-        return miss_with(plan.perturbed(), {name: usual[name]}, mapped(inputs, torch.clone), seed, given)
-
-    return frozenset(name for name in usual if missed(name) < TELLS * allowed)
+    return frozenset(name for name in usual if miss_with(build(), {name: usual[name]}, inputs(), seed, given) < TELLS * allowed)

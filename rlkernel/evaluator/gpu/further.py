@@ -1,0 +1,55 @@
+"""The rounds of a problem that follow the hardest one, to show what no draw does and what large inputs hide."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from rlkernel.evaluator.gpu.kinds import MILD, Kind
+from rlkernel.evaluator.gpu.showing import found, shown_of
+from rlkernel.evaluator.judging.references.hidden import unmissed
+from rlkernel.evaluator.judging.references.reference_calls import call, constants, draw_seed, tensors_of
+from rlkernel.evaluator.messages.judgement import Stress, Tolerance
+from rlkernel.evaluator.program.schema import Program
+
+if TYPE_CHECKING:
+    from rlkernel.evaluator.gpu.measuring import Measuring, Seen
+    from rlkernel.evaluator.gpu.problem import GpuProblem
+
+SECONDS = 20.0
+"""How long a study looks for such rounds; nothing is begun afterwards."""
+
+
+def further_rounds(
+    problem: GpuProblem, measuring: Measuring, usual: Seen, hardest: tuple[Kind, Seen], program: Program
+) -> list[tuple[Kind, Seen]]:  # fmt: skip
+    """These rounds, as far as the reference bears them, and what it gives there. `program`: the reference's own trace."""
+    until = time.monotonic() + SECONDS
+    looked_for = shown_of(problem, program, problem.source, until)
+    rounds = [(Kind(shown=one), seen) for one, seen in measuring.shown(usual, looked_for, until).items()]
+    large = found(partial(measuring.with_outliers, usual), None)
+    rounds += [] if large is None else [(Kind(outliers=True), large)]
+    mild = found(partial(_mild, problem, measuring, usual, *hardest), None) if time.monotonic() < until else None
+    return rounds if mild is None else [*rounds, (MILD, mild)]
+
+
+def _mild(problem: GpuProblem, measuring: Measuring, usual: Seen, kind: Kind, hard: Seen) -> Seen | None:
+    """What the reference gives at usual inputs and other constants, where the hardest round hides one that these show."""
+    if not kind.perturbed or kind.stress is Stress.NONE:
+        return None
+    unseen = _unseen(problem, kind, measuring.limits(hard))
+    mild = measuring.see(MILD) if unseen else None
+    if mild is None or not mild.bearable(usual):
+        return None
+    return mild if unseen - _unseen(problem, MILD, measuring.limits(mild)) else None
+
+
+def _unseen(problem: GpuProblem, kind: Kind, limits: Sequence[Tolerance]) -> frozenset[str]:
+    """The constants whose other values a round of this kind hardly shows."""
+    init, seed = draw_seed(), draw_seed()
+    build, inputs = partial(problem.model_for, kind, init), partial(problem.inputs, seed, kind)
+    given = tensors_of(call(build(), inputs(), 0))
+    usual = constants(problem.model(init), problem.reference.fixed)
+    return unmissed(build, usual, inputs, 0, given, max((limit.norm for limit in limits), default=0.0))

@@ -45,7 +45,7 @@ async def hasty_pool(anyio_backend: str) -> AsyncIterator[Pool]:
 @pytest.fixture(scope="module")
 async def gpu_pool(anyio_backend: str) -> AsyncIterator[Pool]:
     """For tests that are marked `gpu`: without a GPU, opening it fails and says so."""
-    config = EvaluatorConfig(limits=Limits(trace_seconds=30, run_seconds=20))
+    config = EvaluatorConfig(limits=Limits(trace_seconds=60, run_seconds=20))
     async with open_pool(device="cuda:0", jobs=8, config=config) as opened:
         yield opened
 

@@ -52,4 +52,4 @@ def _unseen(problem: GpuProblem, kind: Kind, limits: Sequence[Tolerance]) -> fro
     build, inputs = partial(problem.model_for, kind, init), partial(problem.inputs, seed, kind)
     given = tensors_of(call(build(), inputs(), 0))
     usual = constants(problem.model(init), problem.reference.fixed)
-    return unmissed(build, usual, inputs, 0, given, max((limit.norm for limit in limits), default=0.0))
+    return unmissed(build, usual, inputs, 0, given, limits)

@@ -17,12 +17,14 @@ from torch import nn
 
 from rlkernel.evaluator.gpu import driver
 from rlkernel.evaluator.judging.inputs import equals, unshown
-from rlkernel.evaluator.judging.inputs.fixed import MASKS
+from rlkernel.evaluator.judging.inputs.fixed import MASKS, holds_one_value
 from rlkernel.evaluator.judging.inputs.little import resized_of
 from rlkernel.evaluator.judging.inputs.places import places
+from rlkernel.evaluator.judging.inputs.placing import bytes_of
 from rlkernel.evaluator.judging.references.reference_calls import mapped, tensors_of
 from rlkernel.evaluator.messages.judgement import NONE_SHOWN, NOWHERE, Places, Planting, Shown, Stress
-from rlkernel.evaluator.program.schema import Op, Program
+from rlkernel.evaluator.program.operators import operators_of
+from rlkernel.evaluator.program.schema import Program
 from rlkernel.reference import load_reference
 from rlkernel.reference_text import apply_small
 
@@ -57,13 +59,13 @@ def shown_of(problem: GpuProblem, program: Program, source: str, until: float) -
     """What may show effects of operators that no draw does, of equal numbers, and of inputs that hardly matter. `program`: the
     reference's own trace. Nothing is looked for after `until`, on the monotonic clock, nor where inputs are large."""
     reference, looks = OnGpu(problem), list[Callable[[], Sequence[Planting]]]()
-    names = {step.op.split(".")[1] for step in program.forward if isinstance(step, Op)}
-    if unshown.may_hide(program, source) and not names & equals.OPEN:  # planted numbers are equal, and any may be the largest
+    ties = operators_of(program) & equals.OPEN  # planted numbers are equal, and any of them may be taken
+    if unshown.may_hide(program, source) and not ties:
         looks.append(lambda: unshown.plants_of(reference, source, whole=False))
     if equals.may_repeat(program):
         looks.append(lambda: equals.repeats_of(reference))
     looks.append(lambda: resized_of(reference))
-    if sum(tensor.numel() * tensor.itemsize for tensor in tensors_of(problem.inputs(0))) > MOST_BYTES:
+    if bytes_of(problem.inputs(0)) > MOST_BYTES:
         return NONE_SHOWN
     nothing: Sequence[Planting] = ()
     return Shown.of(one for look in looks if time.monotonic() < until for one in found(look, nothing))
@@ -96,11 +98,6 @@ def always_same(problem: GpuProblem, source: str, name: str) -> Places:
 
 def _count(given: Sequence[torch.Tensor]) -> int:
     return sum(tensor.numel() for tensor in given)
-
-
-def holds_one_value(tensor: torch.Tensor) -> bool:
-    """Whether all elements are the same."""
-    return tensor.numel() > 0 and bool((tensor == tensor.flatten()[0]).all())
 
 
 def found(look: Callable[[], T], nothing: T) -> T:

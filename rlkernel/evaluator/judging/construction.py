@@ -24,7 +24,15 @@ from rlkernel.evaluator.judging.errors.tolerance import of_state, tolerance
 from rlkernel.evaluator.judging.inputs.nudging import is_finer, is_finest, nudged
 from rlkernel.evaluator.judging.inputs.places import places as places_of
 from rlkernel.evaluator.judging.inputs.shown import note_of, put
-from rlkernel.evaluator.judging.inputs.stress import STRESS_NOTES, all_zero, holds_one, stressed
+from rlkernel.evaluator.judging.inputs.stress import (
+    ALWAYS_SAME,
+    OF_ONE_VALUE,
+    OTHER_CONSTANTS,
+    STRESS_NOTES,
+    all_zero,
+    holds_one,
+    stressed,
+)
 from rlkernel.evaluator.judging.references.plan import Plan, SeededReference, Terms
 from rlkernel.evaluator.judging.references.reference_calls import (
     REFUSALS,
@@ -267,11 +275,11 @@ class Construction:
         notes = list(STRESS_NOTES[stress])
         rest = [tensor for place, tensor in enumerate(tensors_of(usual)) if place not in places.kept]
         one = stress is not Stress.NONE and (places.holed or any(all_zero(tensor) or holds_one(tensor) for tensor in rest))
-        notes += ["inputs of one value at others"] if one else []
-        notes += ["inputs that are always the same at others"] if places.turned or places.moved else []
+        notes += [OF_ONE_VALUE] if one else []
+        notes += [ALWAYS_SAME] if places.turned or places.moved else []
         notes += [BALANCED] if self.balance is not None else []
         notes += [] if self.planting is None else [note_of(self.planting)]
-        notes += ["constant parameters at other values"] if self.perturbed else []
+        notes += [OTHER_CONSTANTS] if self.perturbed else []
         notes += ["in a second call"] if self.calls else []
         return f" ({', '.join(notes)})" if notes else ""
 

@@ -127,8 +127,8 @@ def _hidden(reference: SeededReference, drawn: Round, terms: Terms) -> frozenset
     plan = Plan(reference, terms, drawn.init_seed, False, [])
     try:
         with terms.usual.bounded():
-            allowed = max((limit.norm for _, limit in drawn.expected.made), default=0.0)
-            return hidden(plan, drawn.inputs, drawn.forward_seed, drawn.expected.reference, allowed)
+            limits = [limit for _, limit in drawn.expected.made]
+            return hidden(plan, drawn.inputs, drawn.forward_seed, drawn.expected.reference, limits)
     except Exception:  # a reference may refuse such inputs in its own way
         return frozenset()
 

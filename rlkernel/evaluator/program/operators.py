@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from rlkernel.evaluator.program import recurrent
-from rlkernel.evaluator.program.schema import Op, Step
+from rlkernel.evaluator.program.schema import Op, Program, Step
 from rlkernel.evaluator.program.values import MalformedProgram
 
 _PRIVATE = {
@@ -72,6 +72,11 @@ def is_random(name: str) -> bool:
     packet = getattr(torch.ops.aten, name.split(".")[1], None)
     overloads = [] if packet is None else [getattr(packet, overload) for overload in packet.overloads()]
     return any(torch.Tag.nondeterministic_seeded in overload.tags for overload in overloads)
+
+
+def operators_of(program: Program) -> set[str]:
+    """The names of the operators that a forward calls, of those in place without what says so: `relu` of `aten.relu_.default`."""
+    return {step.op.split(".")[1].removesuffix("_") for step in program.forward if isinstance(step, Op)}
 
 
 def allocates(step: Step) -> bool:

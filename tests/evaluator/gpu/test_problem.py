@@ -50,7 +50,7 @@ def study(room: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(room.problem.GpuProblem, "_rows", lambda self, program, stopwatch: [])
     for module in (room.problem, room.measuring):
         monkeypatch.setattr(module, "draw_seed", itertools.count(1).__next__)
-    monkeypatch.setattr(room.measuring.driver, "lost_context", lambda: None)
+    monkeypatch.setattr(room.problem.showing.driver, "lost_context", lambda: None)
     # The inputs are on the host here, where other ones are tried in the place of those that are always the same; not on a GPU.
     monkeypatch.setattr(fixed, "_fixed", lambda one, other: [])
     monkeypatch.setattr(stresses_of, "may_be_fixed", lambda tensor: False)

@@ -50,8 +50,7 @@ def known(room: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(room.problem.GpuProblem, "_rows", lambda self, program, stopwatch: [])
     for module in (room.problem, room.measuring, room.further):
         monkeypatch.setattr(module, "draw_seed", itertools.count(1).__next__)
-    for module in (room.measuring, room.problem.showing):
-        monkeypatch.setattr(module.driver, "lost_context", lambda: None)
+    monkeypatch.setattr(room.problem.showing.driver, "lost_context", lambda: None)
 
     def studied(answer: str, operator: str = "add", *, y: str = BOTH, made: str = "pass", shown: bool = True) -> Known:
         problem = room.problem.GpuProblem(SOURCE.format(answer=answer, y=y, made=made), "problem")
@@ -223,7 +222,7 @@ def test_a_constant_that_large_inputs_hide_is_judged_at_usual_ones(known: Any) -
     [("outliers", "outliers", "some weights times 64"), ("perturbed", "mild", "constant parameters at other values")],
 )
 def test_a_stay_judges_with_large_weights_and_other_constants(stay: Any, name: str, kind: str, note: str) -> None:
-    known = Known(**{**fields_of(KNOWN), "allowed": {**KNOWN.allowed, name: LIMIT}, kind: True})
+    known = replace(KNOWN, allowed={**KNOWN.allowed, name: LIMIT}, **{kind: True})
 
     def kernel(args: dict[str, Any], number: int) -> None:
         args["y"].copy_((2.1 if number == 1 else 2.0) * args["x"])  # the second call is that of such a round
@@ -246,7 +245,7 @@ def test_a_stay_judges_where_a_limit_is_seen(stay: Any, room: Any, monkeypatch: 
 
     blind, _ = stay(kernel, known=KNOWN)
     assert blind.matches
-    seeing = Known(**{**fields_of(KNOWN), "allowed": {**KNOWN.allowed, str(plant): LIMIT}, "shown": Shown((plant,))})
+    seeing = replace(KNOWN, allowed={**KNOWN.allowed, str(plant): LIMIT}, shown=Shown((plant,)))
     found, _ = stay(kernel, known=seeing)
     assert not found.matches and "numbers among its inputs that an operator is for" in found.detail
 
@@ -275,7 +274,3 @@ def test_who_is_right_is_right_in_all_rounds_of_a_study(
 
     judged, _ = stay(right, known=found)
     assert judged.matches, judged.detail
-
-
-def fields_of(known: Known) -> dict[str, Any]:
-    return {name: getattr(known, name) for name in known.__dataclass_fields__}

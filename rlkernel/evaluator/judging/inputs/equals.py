@@ -24,7 +24,8 @@ from rlkernel.evaluator.judging.references.plan import SeededReference
 from rlkernel.evaluator.judging.references.reference_calls import mapped_at, tensors_of
 from rlkernel.evaluator.messages.judgement import Repeated
 from rlkernel.evaluator.program.codes import holds_numbers
-from rlkernel.evaluator.program.schema import Op, Program
+from rlkernel.evaluator.program.operators import operators_of
+from rlkernel.evaluator.program.schema import Program
 
 ADDS = {"index_add", "index_reduce", "scatter_add", "scatter_reduce"}
 STORES = {"index_copy", "index_fill", "index_put", "scatter"}
@@ -149,8 +150,7 @@ def _axis_of(given: torch.Tensor, index: torch.Tensor, along: int) -> int | None
 
 def may_repeat(program: Program) -> bool:
     """Whether a reference calls an operator that is watched."""
-    names = {step.op.split(".")[1].removesuffix("_") for step in program.forward if isinstance(step, Op)}
-    return bool(names & (ADDS | FIRST | OPEN | {"index_put"}))
+    return bool(operators_of(program) & (ADDS | FIRST | OPEN | {"index_put"}))
 
 
 def repeats_of(reference: SeededReference) -> tuple[Repeated, ...]:

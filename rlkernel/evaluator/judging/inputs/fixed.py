@@ -49,7 +49,12 @@ def _fixed(one: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -> list[i
     others there."""
     pairs = enumerate(zip(one, other, strict=False))
     alike = [place for place, (a, b) in pairs if _is_told(a) and _is_told(b) and _equal(a, b)]
-    return [place for place in alike if not bool((one[place] == one[place].flatten()[0]).all())]
+    return [place for place in alike if not holds_one_value(one[place])]
+
+
+def holds_one_value(tensor: torch.Tensor) -> bool:
+    """Whether all elements are the same. A GPU is waited for."""
+    return tensor.numel() > 0 and bool((tensor == tensor.flatten()[0]).all())
 
 
 def _is_told(tensor: torch.Tensor) -> bool:

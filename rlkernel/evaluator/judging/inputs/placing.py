@@ -121,7 +121,7 @@ class Draws:
             del again
             if not alike or _is_slow(seconds, made):
                 made, seconds = self._on_host(seed, made, seconds if alike else math.inf)
-        self._keeps = _is_slow(seconds, made) and _bytes_of(made) <= KEPT_BYTES
+        self._keeps = _is_slow(seconds, made) and bytes_of(made) <= KEPT_BYTES
         return made
 
     def _on_host(self, seed: int, made: list[Any], seconds: float) -> tuple[list[Any], float]:
@@ -150,10 +150,10 @@ class Draws:
     def _keep(self, seed: int, made: list[Any]) -> None:
         """Keep copies of a draw in place of the oldest ones, unless it is too large, as one seed's may be. The file may write to
         its own tensors when it draws again."""
-        size = _bytes_of(made)
+        size = bytes_of(made)
         if size > KEPT_BYTES:
             return
-        while self._kept and (len(self._kept) >= KEPT_SEEDS or size + sum(map(_bytes_of, self._kept.values())) > KEPT_BYTES):
+        while self._kept and (len(self._kept) >= KEPT_SEEDS or size + sum(map(bytes_of, self._kept.values())) > KEPT_BYTES):
             self._kept.popitem(last=False)
         self._kept[seed] = mapped(made, lambda tensor: _copied(tensor, HOST))
 
@@ -233,7 +233,7 @@ def _copied(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
 
 def _is_slow(seconds: float, made: list[Any]) -> bool:
     """Whether a draw takes so long that it is worth keeping."""
-    return seconds > SLOW_SECONDS + _bytes_of(made) / COPIED_PER_SECOND
+    return seconds > SLOW_SECONDS + bytes_of(made) / COPIED_PER_SECOND
 
 
 def _same(one: list[Any], other: list[Any]) -> bool:
@@ -242,5 +242,6 @@ def _same(one: list[Any], other: list[Any]) -> bool:
     return all(torch.equal(bits(a), bits(b)) for a, b in pairs)
 
 
-def _bytes_of(made: list[Any]) -> int:
+def bytes_of(made: list[Any]) -> int:
+    """The memory that the tensors among some arguments take together."""
     return sum(extent(t.shape, t.stride()) * t.itemsize for t in tensors_of(made))

@@ -35,6 +35,10 @@ STRESS_NOTES: dict[Stress, tuple[str, ...]] = {
     Stress.EXTREME: (f"inputs scaled by {STRESS:g}, shifted and uneven, with rows that are tiny or below zero",),
 }
 """What stands behind a miss in a round under stress."""
+OF_ONE_VALUE = "inputs of one value at others"
+ALWAYS_SAME = "inputs that are always the same at others"
+OTHER_CONSTANTS = "constant parameters at other values"
+"""What stands behind a miss besides."""
 LOPSIDED = 4.0
 """How much farther an input with both signs may reach to one side of zero than to the other, so as to be shifted."""
 OFF_CENTRE = 2.0**-7

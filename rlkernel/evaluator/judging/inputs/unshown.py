@@ -27,7 +27,8 @@ from rlkernel.evaluator.judging.references.plan import SeededReference
 from rlkernel.evaluator.judging.references.reference_calls import mapped_at, tensors_of
 from rlkernel.evaluator.messages.judgement import Plant, Resized, Stress
 from rlkernel.evaluator.program.codes import holds_numbers, valued
-from rlkernel.evaluator.program.schema import Op, Program
+from rlkernel.evaluator.program.operators import operators_of
+from rlkernel.evaluator.program.schema import Program
 
 SHARE = 0.125
 """The share of an input's elements, or of its rows, that get a planted number; one at least."""
@@ -139,7 +140,7 @@ def _number(value: Any) -> float | None:
 
 def may_hide(program: Program, source: str) -> bool:
     """Whether a reference calls an operator that is watched. What losses ignore is theirs where the text says so."""
-    names = {step.op.split(".")[1].removesuffix("_") for step in program.forward if isinstance(step, Op)}
+    names = operators_of(program)
     return bool(names & (WATCHED - IGNORES)) or (bool(names & IGNORES) and "ignore_index" in source)
 
 
@@ -243,7 +244,7 @@ def planted(inputs: list[Any], plant: Plant, seed: int) -> list[Any]:
         here = drawn <= drawn.min().clamp(min=SHARE)
         # One after the other, so that each is somewhere.
         which = here.flatten().cumsum(0, dtype=torch.int32).view(shape) % len(plant.values)
-        made = torch.empty_like(tensor).copy_(tensor)
+        made = tensor
         for index, value in enumerate(plant.values):
             number = torch.tensor(value, dtype=torch.float64).to(made.dtype)
             made = torch.where(here & (which == index), number.to(device), made)

@@ -155,7 +155,7 @@ class _Study:
         """The least share of a product's terms, or one that says nothing; 1 at sizes that do not fit together."""
         try:
             return self._count(sizes, self._least).least
-        except Exception:
+        except Exception:  # a reference may refuse such sizes in its own way
             return 1.0
 
     def _larger(self, place: Place) -> int:

@@ -8,6 +8,7 @@ from rlkernel.evaluator.judging.drawing import draw_rounds
 from rlkernel.evaluator.judging.references.hidden import hidden
 from rlkernel.evaluator.judging.references.plan import Plan, Terms
 from rlkernel.evaluator.judging.references.reference_calls import call, mapped, tensors_of
+from rlkernel.evaluator.messages.judgement import Tolerance
 from rlkernel.reference import Reference, load_reference
 from rlkernel.types import Precision
 
@@ -44,7 +45,7 @@ def test_what_large_inputs_hide(scale: float, names: set[str]) -> None:
     plan = Plan(reference(SINK), Terms(Precision.PYTORCH), 3, False, [])
     inputs = mapped(plan.reference.inputs(1), lambda x: x * scale)
     given = tensors_of(call(plan.perturbed(), inputs, 0))
-    assert hidden(plan, inputs, 0, given, 1e-3) == names
+    assert hidden(plan, inputs, 0, given, [Tolerance(1e-3, 0.1)]) == names
 
 
 @pytest.mark.parametrize(

@@ -241,7 +241,8 @@ def planted(inputs: list[Any], plant: Plant, seed: int) -> list[Any]:
         generator = torch.Generator(device).manual_seed(seed)
         shape = (*tensor.shape[:-1], 1) if plant.rows and tensor.dim() > 1 else tensor.shape
         drawn = torch.rand(shape, generator=generator, device=device)
-        here = drawn <= drawn.min().clamp(min=SHARE)
+        surely = drawn.flatten().topk(min(len(plant.values), drawn.numel()), largest=False).values[-1]
+        here = drawn <= surely.clamp(min=SHARE)
         # One after the other, so that each is somewhere.
         which = here.flatten().cumsum(0, dtype=torch.int32).view(shape) % len(plant.values)
         made = tensor

@@ -155,7 +155,7 @@ def step_of(program: Program, name: str) -> Launch:
     in_init = name.startswith("init:")
     steps = program.once if in_init else program.forward
     number = name.removeprefix("init:") if in_init else name
-    if not (number.isdecimal() and len(number) < 6 and int(number) < len(steps)):
+    if not (number.isdecimal() and len(number) < 7 and int(number) < len(steps)):
         raise wire.BadMessage(f"a binary for step {name[:20]!r}")
     step = steps[int(number)]
     if not isinstance(step, Launch):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -94,7 +95,7 @@ class Session(Rounds):
         """Note how KernelBench would compare the outputs of a candidate that is wrong elsewhere. It changes no verdict."""
         try:
             self._ordinary()
-        except Strayed:
+        except (Strayed, torch.OutOfMemoryError):
             self.close = None
 
     def _ordinary(self) -> Match:
@@ -199,10 +200,13 @@ class Session(Rounds):
         if match.matches or not match.numeric:
             return match
         model = self._reference(one.seeds, one.kind)
-        made = Call(model, self.problem.inputs(one.seeds.inputs, one.kind), one.seeds.forward, one.expected)
-        if look_closer(one.outcome.output, made, one.state, self.precision, passes).matches:
-            return Match(True, "", match.error)
-        return replace(match, detail=match.detail + self._ignored(one))
+        with suppress(torch.OutOfMemoryError):  # what is too large to be looked at once more is wrong
+            made = Call(model, self.problem.inputs(one.seeds.inputs, one.kind), one.seeds.forward, one.expected)
+            if look_closer(one.outcome.output, made, one.state, self.precision, passes).matches:
+                return Match(True, "", match.error)
+        with suppress(torch.OutOfMemoryError):
+            match = replace(match, detail=match.detail + self._ignored(one))
+        return match
 
     def _ignored(self, one: Round) -> str:
         """Which constant parameters explain the round's wrong output."""

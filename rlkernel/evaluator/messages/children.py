@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from rlkernel.evaluator.compile.binaries import Compiled
 from rlkernel.evaluator.devices import Room
-from rlkernel.evaluator.messages.codec import Between
+from rlkernel.evaluator.messages.codec import ONCE, Between
 from rlkernel.evaluator.messages.judgement import NOTHING, KnownInput, Reads, Unread
 from rlkernel.evaluator.program.compiled_ahead import KernelFacts
 from rlkernel.evaluator.program.first_call import Touched
@@ -26,6 +26,9 @@ Kernel = Annotated[int, Between(0, MAX_KERNELS - 1)]
 """A kernel's place in `Program.functions`."""
 Choice = Annotated[int, Between(0, 255)]
 """A configuration's place in `Launch.configs`."""
+Facts = Annotated[dict[str, dict[Choice, Compiled]], ONCE]
+"""Step ("3" in forward, "init:0" in `Program.once`) -> configuration -> facts about the binary, of which a hundred thousand
+launches may have the same."""
 Amount = Annotated[float, Between(0.0, 1e24)]
 """A number of operations or of elements, or a share of one."""
 
@@ -95,8 +98,7 @@ class CompileRequest:
 class Binaries:
     """Compiler to pool: facts about the binaries; those that were not kept yet are in the body."""
 
-    kernels: dict[str, dict[Choice, Compiled]]
-    """Step ("3" in forward, "init:0" in `Program.once`) -> configuration -> facts."""
+    kernels: Facts
     cubins: dict[str, Span]
     """Key of the facts -> where the binary lies in the body."""
 

@@ -5,6 +5,8 @@ surplus, of another type, or outside the bounds that its annotation names:
 
     step: Annotated[int, Between(0, 4095)]      a number        name: Annotated[str, Between(1, 200)]      a text's length
 
+A table of tables, most of whose items are one and the same, has each of them once: Annotated[dict[str, dict[int, Facts]], ONCE].
+
 Known types: bool, int, float, str, enums of texts, dataclasses, tuples, dicts with keys that are texts or numbers, `X | None`,
 `Program`, `Compiled`, and `Any` for JSON that is passed on as it is.
 """
@@ -33,6 +35,10 @@ class Between:
 
     low: float
     high: float
+
+
+ONCE = "once"
+"""Marks a table of tables in which an item that stands at many places is sent once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +88,7 @@ def form_of(kind: Any) -> Form:
         return _PLAIN[kind]
     origin, arguments = get_origin(kind), get_args(kind)
     if origin is Annotated:
-        return _bounded(form_of(arguments[0]), arguments[1])
+        return _once(arguments[0]) if arguments[1] == ONCE else _bounded(form_of(arguments[0]), arguments[1])
     if origin in (Union, types.UnionType) and len(arguments) == 2 and type(None) in arguments:
         return _optional(form_of(next(argument for argument in arguments if argument is not type(None))))
     if origin is tuple:
@@ -187,6 +193,30 @@ def _dict(key: Form, item: Form, *, numbers: bool) -> Form:
         return {read(name): item.decode(one) for name, one in value.items()}
 
     return Form(lambda value: {str(name): item.encode(one) for name, one in value.items()}, decode)
+
+
+def _once(kind: Any) -> Form:
+    """A table of tables of type `kind` as its distinct items, told apart as objects, and the places where these stand."""
+    keys, row = get_args(kind)
+    numbers, item = get_args(row)
+    of_row = _dict(form_of(numbers), form_of(int), numbers=_is_number(numbers))
+    items, places = _tuple(form_of(item)), _dict(form_of(keys), of_row, numbers=_is_number(keys))
+
+    def encode(table: Mapping[Any, Mapping[Any, Any]]) -> Any:
+        distinct = {id(one): one for found in table.values() for one in found.values()}
+        number = {place: count for count, place in enumerate(distinct)}
+        where = {name: {at: number[id(one)] for at, one in found.items()} for name, found in table.items()}
+        return {"items": items.encode(distinct.values()), "places": places.encode(where)}
+
+    def decode(value: Any) -> Any:
+        if not isinstance(value, dict) or value.keys() != {"items", "places"}:
+            raise BadMessage("not items and their places")
+        found, where = items.decode(value["items"]), places.decode(value["places"])
+        if any(not 0 <= number < len(found) for row in where.values() for number in row.values()):
+            raise BadMessage("an item that there is not")
+        return {name: {at: found[number] for at, number in row.items()} for name, row in where.items()}
+
+    return Form(encode, decode)
 
 
 def _enum(kind: type[StrEnum]) -> Form:

@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from rlkernel.evaluator.compile.binaries import Compiled
-from rlkernel.evaluator.messages.children import Choice, Kernel, Step, StepTime
+from rlkernel.evaluator.messages.children import Choice, Facts, Kernel, Step, StepTime
 from rlkernel.evaluator.messages.endings import Ending
 from rlkernel.evaluator.messages.judgement import NONE_SHOWN, NOWHERE, Balance, InputFate, Places, Shown, Stress, Tolerance
 from rlkernel.evaluator.program.schema import Program
@@ -155,10 +154,10 @@ class NotCompiled:
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """Facts about a candidate's binaries: step ("3" in forward, "init:0" in `__init__`) -> configuration -> facts."""
+    """Facts about a candidate's binaries."""
 
-    program: dict[str, dict[Choice, Compiled]]
-    other: dict[str, dict[Choice, Compiled]]
+    program: Facts
+    other: Facts
     """The facts for the other of train and eval mode, where the candidate does other work there."""
 
 

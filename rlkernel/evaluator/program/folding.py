@@ -24,7 +24,7 @@ OUT_OF_RANGE = 2.0**26
 """By what one round multiplies or divides weights: usual values divided by it are zero in half precision, and usual ones times
 it infinite."""
 OUTLIER = 64.0
-"""By what one round without a GPU multiplies a few elements of weights, see `judging.references.outliers`."""
+"""By what one round multiplies a few elements of weights, see `judging.references.outliers`."""
 LOOKED_AT = 4096
 """Elements that tell whether a weight has outliers, one in 256 of those that may."""
 CHANGES = {"mul_": 1, "div_": 1, "add_": 0, "sub_": 0}
@@ -166,20 +166,31 @@ def _finer(tensor: torch.Tensor, weight: torch.Tensor) -> bool:
 
 def _scaled(tensor: torch.Tensor, weight: torch.Tensor) -> bool:
     """Whether a tensor holds a weight's numbers up to one factor, and not one number throughout, which says nothing."""
-    if not holds_numbers(tensor) or not tensor.numel():
-        return False
-    weight = _without_outliers(tensor, weight)
-    first = tensor.reshape(-1)[0]
-    factor = weight.reshape(-1)[0] / first
-    return bool(((tensor * factor == weight).all() & (tensor != first).any()).item())
+    return _factor(tensor, weight) is not None
 
 
 def _drawn(tensor: torch.Tensor, weight: torch.Tensor) -> bool:
     """Whether a tensor holds a weight's numbers as both sides have drawn them: a round may have multiplied the weight."""
-    if not _scaled(tensor, weight):
-        return False
-    factor = (_without_outliers(tensor, weight).reshape(-1)[0] / tensor.reshape(-1)[0]).item()
-    return factor in (1.0, OUT_OF_RANGE, 1.0 / OUT_OF_RANGE)
+    factor = _factor(tensor, weight)
+    return factor is not None and factor.item() in (1.0, OUT_OF_RANGE, 1.0 / OUT_OF_RANGE)
+
+
+def _factor(tensor: torch.Tensor, weight: torch.Tensor) -> torch.Tensor | None:
+    """By what a tensor's numbers are multiplied to be a weight's, some of which a round may have made larger besides; None where
+    they are not, and where they are one number throughout."""
+    if not holds_numbers(tensor) or not tensor.numel():
+        return None
+    found = _same_factor(tensor, weight)
+    if found is not None:
+        return found
+    usual = _without_outliers(tensor, weight)
+    return None if usual is weight else _same_factor(tensor, usual)
+
+
+def _same_factor(tensor: torch.Tensor, weight: torch.Tensor) -> torch.Tensor | None:
+    first = tensor.reshape(-1)[0]
+    factor = weight.reshape(-1)[0] / first
+    return factor if bool(((tensor * factor == weight).all() & (tensor != first).any()).item()) else None
 
 
 def _proportional(tensor: torch.Tensor, weight: torch.Tensor) -> bool:
@@ -193,7 +204,7 @@ def _proportional(tensor: torch.Tensor, weight: torch.Tensor) -> bool:
 
 def _without_outliers(tensor: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
     """A weight with those elements as they were drawn that are so much larger than a tensor's, up to the one factor of most."""
-    if weight.device.type != "cpu":  # a GPU's weights have none
+    if weight.dim() < 2:  # which has none
         return weight
     few, drawn = weight.reshape(-1)[:LOOKED_AT].float(), tensor.reshape(-1)[:LOOKED_AT].float()
     factor = OUTLIER * (few / drawn).nanmedian()

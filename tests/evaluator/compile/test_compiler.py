@@ -243,12 +243,24 @@ def test_a_compile_child_reads_binaries_and_cannot_write_them(tmp_path: Path) ->
 
 Forge = Callable[[dict[str, Any], dict[str, Any]], None]
 """(reply, its facts of step 1, config 0): changed in place."""
+
+
+def places(reply: dict[str, Any]) -> Any:
+    """Which facts each step has."""
+    return reply["kernels"]["places"]
+
+
+def add(reply: dict[str, Any], step: str) -> None:
+    places(reply)[step] = places(reply)["1"]
+
+
 FORGERIES: dict[str, tuple[Forge, str]] = {
     "another kernel's key": (lambda r, f: f.update(key="0" * 32 + f["key"][32:]), "under another kernel's name"),
     "no key": (lambda r, f: f.update(key="../../x"), "bad facts"),
-    "unknown step": (lambda r, f: r["kernels"].update({"7": r["kernels"]["1"]}), "a binary for step '7'"),
-    "no launch": (lambda r, f: r["kernels"].update({"0": r["kernels"]["1"]}), "which is no launch"),
-    "unknown config": (lambda r, f: r["kernels"]["1"].update({"1": f}), "a binary for config 1"),
+    "unknown step": (lambda r, f: add(r, "7"), "a binary for step '7'"),
+    "a step of seven digits": (lambda r, f: add(r, "1000001"), "a binary for step '1000001'"),
+    "no launch": (lambda r, f: add(r, "0"), "which is no launch"),
+    "unknown config": (lambda r, f: places(r)["1"].update({"1": 0}), "a binary for config 1"),
     "unknown parameter": (lambda r, f: f.update(parameters=[["y", "i32"]]), "unknown parameters"),
     "a type that is none": (lambda r, f: f.update(parameters=[["x", "*fp32; rm"]]), "bad facts"),
     "absurd memory": (lambda r, f: f.update(global_scratch_size=1 << 60), "bad facts"),
@@ -256,6 +268,9 @@ FORGERIES: dict[str, tuple[Forge, str]] = {
     "one fact too many": (lambda r, f: f.update(speedup=2.0), "bad facts"),
     "no binary": (lambda r, f: r.update(cubins={}), "neither sent nor kept"),
     "bytes outside": (lambda r, f: r["cubins"][f["key"]].update(at=1 << 20), "bytes outside the message"),
+    "facts that there are not": (lambda r, f: places(r)["1"].update({"0": 1}), "kernels: an item that there is not"),
+    "facts before the first": (lambda r, f: places(r)["1"].update({"0": -1}), "kernels: an item that there is not"),
+    "no places": (lambda r, f: r["kernels"].pop("places"), "kernels: not items and their places"),
     "no kernels": (lambda r, f: r.pop("kernels"), "no Binaries: other fields"),
 }
 
@@ -273,17 +288,17 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], by
 def test_what_a_compile_child_may_not_claim(honest: tuple[dict[str, Any], bytes], tmp_path: Path, name: str) -> None:
     forge, message = FORGERIES[name]
     reply = copy.deepcopy(honest[0])
-    forge(reply, reply["kernels"]["1"]["0"])
+    forge(reply, reply["kernels"]["items"][0])
     with pytest.raises(wire.BadMessage, match=message):
         keep(program(), reply, honest[1], tmp_path)
 
 
 def test_facts_of_a_hit_are_the_kept_ones(honest: tuple[dict[str, Any], bytes], tmp_path: Path) -> None:
     """A child that finds a binary in the cache cannot say other things of it than were said when it was made."""
-    facts = compiled_from_json(honest[0]["kernels"]["1"]["0"])
+    facts = compiled_from_json(honest[0]["kernels"]["items"][0])
     write(tmp_path, facts, b"kept")
     reply = copy.deepcopy(honest[0])
-    reply["kernels"]["1"]["0"]["stores"] = []
+    reply["kernels"]["items"][0]["stores"] = []
     reply["cubins"] = {}
     taken = keep(program(), reply, b"", tmp_path)
     assert taken.facts["1"][0].stores == ("o",)

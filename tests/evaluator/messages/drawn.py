@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from rlkernel.evaluator.compile.binaries import Compiled
 from rlkernel.evaluator.messages.children import StepTime
+from rlkernel.evaluator.messages.codec import ONCE
 from rlkernel.evaluator.program.schema import Config, Function, Launch, Literal, Op, Program
 from rlkernel.evaluator.program.values import ModuleRef, TensorRef
 from rlkernel.evaluator.program.variant import KeptConfigs
@@ -55,6 +56,8 @@ JSON = st.recursive(
 def of(kind: Any) -> st.SearchStrategy[Any]:
     """Values of a type that a message may hold."""
     origin, arguments = get_origin(kind), get_args(kind)
+    if origin is Annotated and arguments[1] == ONCE:
+        return of(arguments[0])
     if origin is Annotated:
         return _bounded(arguments[0], arguments[1])
     if origin in (Union, types.UnionType):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import pytest
@@ -65,8 +65,8 @@ FULL: dict[str, Any] = {
     "Failed": endings.Failed(endings.Status.CRASH, "why"),
 }  # fmt: skip
 """One of each message that is untrusted, with something in every field."""
-LEAVES = {"structure", "program", "other", "0"}
-"""Fields whose inside is not looked at here: JSON of any shape, Programs (`test_schema`), facts of a binary (`test_compiler`)."""
+LEAVES = {"structure", "program", "other", "kernels", "0"}
+"""Fields whose inside is not looked at here: JSON of any shape, Programs (`test_schema`), facts of binaries (`test_compiler`)."""
 FREE = {"detail", "dtype", "op"}
 """Fields that are texts of any kind."""
 SPANS = {"at", "nbytes", "shape", "stride"}
@@ -193,6 +193,15 @@ def test_a_step_is_a_launch_or_an_operator() -> None:
     header["priced"]["rows"][0]["op"] = "aten.relu"
     with pytest.raises(BadMessage, match="a step is either a launch or an operator"):
         codec.unpack(header, children.Ran)
+
+
+def test_facts_of_many_launches_are_sent_once() -> None:
+    other = replace(COMPILED, registers=40)
+    table = {str(step): {0: COMPILED} | ({1: other} if step % 2 else {}) for step in range(1000)}
+    header = over_the_wire(children.Binaries(table, {}))
+    assert len(header["kernels"]["items"]) == 2
+    assert len(json.dumps(header)) < 40_000  # and not 400,000
+    assert codec.unpack(header, children.Binaries).kernels == table
 
 
 @dataclass(frozen=True)

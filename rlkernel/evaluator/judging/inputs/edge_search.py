@@ -5,7 +5,8 @@ It bears rows that it treats on their own: what these change in an output, no ot
 along the other axis. And an output may not grow by much, because what is large hides what is small.
 
 Nor may rows be so small that the reference itself does not know its answer. Example: indices of the largest of 64 probabilities
-that are all 1/64 and a millionth of it. Then rows lie below zero alone. Source: ours.
+that are all 1/64 and a millionth of it. Then rows lie below zero alone. So they do where the reference has no eps: tiny rows are
+there to show one, and would show otherwise that a kernel guards a division by a small number of its own. Source: ours.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from rlkernel.evaluator.judging.errors.own_error import undecided
 from rlkernel.evaluator.judging.inputs.edges import TINY, with_rows_of
@@ -38,10 +40,26 @@ LARGER = 4.0
 """Factor on rows of another draw, so that all maxima lie in them."""
 FEW = 16
 """Elements up to which an output is a total, such as a loss, in which no row stands on its own."""
+EPS = 1e-3
+"""Numbers up to this size that an operator is given may be an eps."""
 
 
 class _Enough(Exception):
     """The reference was called often enough."""
+
+
+class _Small(TorchDispatchMode):
+    """Notes whether a call's operators are given an eps: an argument of that name, or a small number."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.seen = False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
+        numbers = [value for value in (*args, *(kwargs or {}).values()) if isinstance(value, float)]
+        self.seen |= any(0.0 < abs(number) <= EPS for number in numbers)
+        self.seen |= any(argument.name in ("eps", "epsilon") for argument in func._schema.arguments)
+        return func(*args, **(kwargs or {}))
 
 
 @dataclass
@@ -55,6 +73,8 @@ class _Calls:
     usual: Sequence[Change | None]
     """What is done to each input besides."""
     seed: int
+    small: _Small
+    """Watches what the reference does."""
     left: int = MOST
 
     def outputs(self, edges: Sequence[Edge], around: Edge | None = None) -> list[torch.Tensor]:
@@ -68,7 +88,9 @@ class _Calls:
             others = tensors_of(changed(mapped(self.others, torch.clone), self.usual))
             here = tensors_of(given)[around.place]
             here.copy_(with_rows_of(others[around.place].mul_(LARGER), here, around))
-        return [valued(t) for t in mapped(tensors_of(call(self.model, given, self.seed)), torch.clone)]
+        with self.small:
+            made = call(self.model, given, self.seed)
+        return [valued(t) for t in mapped(tensors_of(made), torch.clone)]
 
     def undecided(self, places: Sequence[int], factor: float) -> bool:
         """Whether whole numbers are others in float64, of one of the two draws, where the inputs at these places are multiplied
@@ -90,7 +112,8 @@ def edges(
 
     inputs, others: as their author draws them, twice; usual: what is done to them besides. None are named where the reference
     refuses such arguments, or gives NaN even without such rows. The model's state changes."""
-    calls, found = _Calls(model, inputs, others, usual, seed), list[Edge]()
+    small = _Small()
+    calls, found = _Calls(model, inputs, others, usual, seed, small), list[Edge]()
     try:
         before = last = calls.outputs([])
         if any(bool(torch.isnan(output).any()) for output in before):
@@ -104,7 +127,8 @@ def edges(
         pass
     except Exception:  # a reference may refuse such inputs in its own way
         return ()
-    if not (found and any(equal_or_wrong(output.dtype) for output in before)) or _decided(calls, found):
+    whole = any(equal_or_wrong(output.dtype) for output in before)
+    if small.seen and (not (found and whole) or _decided(calls, found)):
         return tuple(found)
     return tuple(replace(edge, tiny=False) for edge in found if edge.low)
 

@@ -20,20 +20,23 @@ SEEDS = (1, 2, 3)
 
 
 class Forward(nn.Module):
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], eps: float = 0.0) -> None:
         super().__init__()
-        self.function = function
+        self.function, self.eps = function, eps
 
     def forward(self, *inputs: Any) -> Any:
+        torch.zeros(1).add(self.eps)  # no row is tiny where there is none
         return self.function(*inputs)
 
 
-def found(function: Callable[..., Any], *shapes: tuple[int, ...], dtype: torch.dtype = torch.float32) -> tuple[Edge, ...]:
+def found(
+    function: Callable[..., Any], *shapes: tuple[int, ...], dtype: torch.dtype = torch.float32, eps: float = 1e-6
+) -> tuple[Edge, ...]:
     def draw(seed: int) -> list[Any]:
         torch.manual_seed(seed)
         return [torch.randn(shape, dtype=dtype) for shape in shapes]
 
-    return places(lambda: Forward(function), draw, SEEDS, Stress.EXTREME).edges
+    return places(lambda: Forward(function, eps), draw, SEEDS, Stress.EXTREME).edges
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
@@ -75,6 +78,17 @@ def test_rows_are_not_so_small_that_a_reference_cannot_tell_its_indices(count: i
     # The numbers themselves are told apart, however small they are.
     assert found(lambda x: x.topk(count), (256, 64)) == (Edge(0, 0, True),)
     assert found(lambda x: x.argmax(-1), (256, 64)) == (Edge(0, 0, True),)
+
+
+@pytest.mark.parametrize("eps", [0.0, 0.5])
+def test_no_row_is_tiny_where_a_reference_has_no_eps(eps: float) -> None:
+    low, both = (Edge(0, 0, True, tiny=False),), (Edge(0, 0, True),)
+    assert found(lambda x: torch.softmax(x, 1), (8, 16), eps=eps) == low
+    assert found(lambda x: x / x.abs().mean(1, keepdim=True), (8, 16), eps=eps) == low
+    assert found(lambda x: x / (x.abs().mean(1, keepdim=True) + 1e-5), (8, 16), eps=eps) == both
+    assert found(lambda x: F.layer_norm(x, (16,)), (8, 16), eps=eps) == both
+    assert found(lambda x: F.normalize(x, dim=1), (8, 16), eps=eps) == both
+    assert found(lambda x: F.rms_norm(x, (16,)), (8, 16), eps=eps) == both
 
 
 def test_half_of_the_tiny_rows_are_tinier_and_zeros_stay_zeros() -> None:

@@ -19,6 +19,8 @@ VERDICTS = ("right", "wrong", "raised", "timeout", "died", "no room")
 """What a native run shows. `right`: KernelBench would count it, or it is within our bound on KernelBench's draws, which is the
 wider one for bfloat16 and float8. `no room`: three processes hold the problem's tensors at a time, and one had no
 memory."""
+ALIKE = 0.10
+"""How far two times of the reference may differ, relative, that are alike. A run that waits for its host takes longer."""
 TOLD = 8
 """The most speedups that are told one by one."""
 
@@ -66,6 +68,12 @@ class Judged:
         """How far our speedup is from the native one, relative; None unless both found the candidate right and timed it."""
         ours, native = self.evaluation.speedup, self.native.speedup
         return ours / native - 1 if ours and native and self.agrees and self.evaluation.correct else None
+
+    @property
+    def alike(self) -> bool:
+        """Whether both sides found about the same time for the reference."""
+        ours, native = self.evaluation.reference_us, self.native.reference_us
+        return ours is not None and abs(native / ours - 1) <= ALIKE
 
     @property
     def long(self) -> bool:
@@ -153,17 +161,27 @@ def _cause(one: Judged) -> str:
 
 
 def speedups(judged: Sequence[Judged]) -> list[str]:
-    """How far our speedups are from native ones, long and short candidates apart, and the worst of them."""
+    """How far our speedups are from native ones, long and short candidates apart, and the worst of them. Those are also counted
+    alone whose reference ran alike on both sides."""
     lines = []
     for name, long in ((f"{LONG_US:g} us and more", True), (f"less than {LONG_US:g} us", False)):
         chosen = [(abs(one.off), one) for one in judged if one.off is not None and one.long == long]
         chosen.sort(key=lambda found: -found[0])
-        counted = ", ".join(
-            f"{sum(off <= limit for off, _ in chosen)} within {100 * limit:g} %" for limit in (0.02, CLOSE_LONG, CLOSE_SHORT)
-        )
-        lines.append(f"Candidates of {name}: {len(chosen)}, {counted}.")
+        alike = [off for off, one in chosen if one.alike]
+        lines.append(f"Candidates of {name}: {_counted([off for off, _ in chosen])}.")
+        lines.append(f"Those whose reference ran alike, within {100 * ALIKE:g} %: {_counted(alike)}.")
         lines += [f"- {one.id}: {_both(one)}" for off, one in chosen[:TOLD] if off > CLOSE_LONG]
     return lines
+
+
+def _counted(off: Sequence[float]) -> str:
+    """How many differences there are, and how many are small.
+
+    >>> _counted([0.01, 0.05])
+    '2, 1 within 2 %, 1 within 3 %, 2 within 10 %'
+    """
+    limits = (0.02, CLOSE_LONG, CLOSE_SHORT)
+    return ", ".join([str(len(off)), *(f"{sum(one <= limit for one in off)} within {100 * limit:g} %" for limit in limits)])
 
 
 def _both(one: Judged) -> str:

@@ -53,6 +53,7 @@ SAMPLERS: dict[str, type] = {
     "by_level": _class("by_level.ByLevel"),
     "by_solve_rate": _class("by_solve_rate.BySolveRate"),
     "dynamic_sampling": _class("dynamic_sampling.DynamicSampling"),
+    "held_out": _class("held_out.HeldOut"),
 }
 
 TABLES: dict[str, dict[str, type]] = {

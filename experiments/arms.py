@@ -14,6 +14,7 @@ from pathlib import Path
 from algorithms import TABLES
 from algorithms.dr_grpo import DrGRPO
 from algorithms.grpo import GRPO
+from algorithms.held_out import HeldOut
 from algorithms.hrd import HRD
 from algorithms.layered_reward import LayeredReward
 from algorithms.mis import MIS
@@ -102,6 +103,11 @@ GRPO_STOP, TRLOO_STOP = (replace(run, name=f"{run.name}_stop", stop=Stop(speedup
 # The same by plain gradient descent, where nothing takes a factor out of the step.
 PLAIN = {"optimiser": Optimiser("sgd"), "max_grad_norm": 0.0, "learning_rate": 1e4 * BASE.learning_rate}
 SGD = {name: replace(K4[name], name=f"{name}_k4_sgd", **PLAIN) for name in ("grpo", "trloo", "dr_grpo")}  # type: ignore[arg-type]
+
+# The same without products, which the policy of the preset `world` knows from its cold start.
+PRODUCTS = "/product_"
+"""A part of the names of the problems whose family is `product`; those of `mixed` hold a product, too."""
+WITHOUT_PRODUCTS = replace(BASE, name="trloo_without_products", sampler=HeldOut((PRODUCTS, "/mixed_")))
 
 # The hacking check, as the reward sees it.
 UNCHECKED = replace(BASE, name="unchecked", reward=UncheckedReward())

@@ -47,7 +47,14 @@ CLAIMS = (
         OURS,
         margin=0.02,
     ),
-    Claim("In groups of 16, it does, too", "trloo_k16", "rloo_k16", "oracle_fraction", OURS, margin=0.02),
+    Claim(
+        "In groups of 16, a baseline per turn beats one per trajectory",
+        "trloo_k16",
+        "rloo_k16",
+        "oracle_fraction",
+        OURS,
+        margin=0.02,
+    ),
     Claim("At equal prompts, several turns beat one", "grpo", "grpo_single_turn_prompts", "fast_1.2", TURNS),
     Claim("Larger groups of fewer problems are better", "trloo_k16", "trloo_k4", "oracle_fraction", OURS, margin=0.02),
 )

@@ -34,8 +34,8 @@ CLAIMS = (
     Claim("TRLOO ends nearer the oracle than GRPO", "trloo", "grpo", "oracle_fraction", ABOVE, margin=0.02),
     Claim("TRLOO ends above RLOO in reward", "trloo", "rloo", "reward", "not in the paper"),
     Claim("Training on several turns beats training on one, best of three", "grpo", "grpo_single_turn", "fast_1.2", SEVERAL),
-    Claim("The same with TRLOO", "trloo", "grpo_single_turn", "fast_1.2", SEVERAL),
-    Claim("The same in the last of three turns", "trloo", "grpo_single_turn", "fast_1.2_last", SEVERAL),
+    Claim("With TRLOO, several turns beat one, best of three", "trloo", "grpo_single_turn", "fast_1.2", SEVERAL),
+    Claim("With TRLOO, several turns beat one in the last of three", "trloo", "grpo_single_turn", "fast_1.2_last", SEVERAL),
 )
 EXPERIMENT = arms.experiment("multi_turn_estimators", __doc__, ARMS, CLAIMS)
 

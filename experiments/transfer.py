@@ -1,42 +1,58 @@
 """What is learned on some families of problems helps on one that training never shows (arXiv 2602.05885 trains and tests on other
 problems, too).
 
-The world's validation has 30 problems whose operator, a normalisation of columns, is in no training problem (docs/world.md). The
-other 60 have new sizes or new compositions of operators that are.
+The world's validation has 30 problems whose operator, a normalisation of columns, is in no training problem and in none of the
+cold start's (docs/world.md). The other 60 have new sizes or new compositions of operators that are. 14 of these are matrix
+products, and one arm is never trained on any: what it gains there, it has learned from other families.
 
-Arms: `trloo`, which trains on all turns, `grpo_single_turn`, which trains on first answers, and `trloo_mrs_pr_prs`, the whole
-recipe. Each is compared with itself before training, and the first with the others.
+Arms: `trloo`, which trains on all turns, `grpo_single_turn`, which trains on first answers, `trloo_mrs_pr_prs`, the whole recipe,
+and `trloo_without_products`. Each is compared with itself before training, and the first with the others.
 
-Expected outcome: Fast@1 on the unseen family rises with training, by less than on the others. What transfers is how bold to be
+Expected outcome: Fast@1 on the unseen operator rises with training, by less than on the others. What transfers is how bold to be
 and what to do with an error; what does not is how to reduce over columns. The rate of hacks falls on all families alike.
+Without products Fast@1 on products rises, and Fast@1.2 less than with them.
 
-Cost: 3 arms, all shared with `multi_turn_estimators` and `full_recipe`. Other presets have no unseen family, and no verdicts on
-it.
+Cost: 4 arms, three of them shared with `multi_turn_estimators` and `full_recipe`. Other presets have no unseen family, and no
+verdicts on it.
 """
 
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 from experiments import arms
 from rlkernel.commands import experiment
 from rlkernel.report.claims import Claim
 from rlkernel.report.summary import Window
 
-ARMS = arms.by_name(arms.TRLOO_ARM, arms.GRPO_SINGLE_TURN, arms.MRS_PR_PRS)
+ARMS = arms.by_name(arms.TRLOO_ARM, arms.GRPO_SINGLE_TURN, arms.MRS_PR_PRS, arms.WITHOUT_PRODUCTS)
 UNSEEN = "/columnnorm_"
-"""A part of the names of the problems of the family that training never shows."""
+"""A part of the names of the problems of the family that neither training nor the cold start shows."""
+WITHOUT, PRODUCTS = arms.WITHOUT_PRODUCTS.name, arms.PRODUCTS
 START = Window(step=0)
+FROM_START: dict[str, Any] = {"worse_window": START, "among": PRODUCTS, "after_look": True}
+"""The later claims, which were written down before any run of theirs, because the first ones compare 0 with 0."""
 OURS = "not in the paper"
 CLAIMS = (
     Claim("Training raises Fast@1 on an unseen family", "trloo", "trloo", "fast_1", OURS, worse_window=START, among=UNSEEN),
-    Claim("Training raises Fast@1.2 there", "trloo", "trloo", "fast_1.2", OURS, worse_window=START, among=UNSEEN),
+    Claim("Training raises Fast@1.2 on an unseen family", "trloo", "trloo", "fast_1.2", OURS, worse_window=START, among=UNSEEN),
     Claim(
-        "Training lowers hacking there", "trloo", "trloo", "hacking_rate", OURS,
+        "Training lowers hacking on an unseen family", "trloo", "trloo", "hacking_rate", OURS,
         higher=False, worse_window=START, among=UNSEEN,
     ),
-    Claim("Several turns transfer better than one", "trloo", "grpo_single_turn", "fast_1", OURS, among=UNSEEN),
-    Claim("The whole recipe transfers better", "trloo_mrs_pr_prs", "trloo", "fast_1.2", OURS, among=UNSEEN),
+    Claim("Several turns transfer better to an unseen family", "trloo", "grpo_single_turn", "fast_1", OURS, among=UNSEEN),
+    Claim("The whole recipe transfers better to an unseen family", "trloo_mrs_pr_prs", "trloo", "fast_1.2", OURS, among=UNSEEN),
+    Claim("Training without products raises Fast@1 on products", WITHOUT, WITHOUT, "fast_1", OURS, **FROM_START),
+    Claim("Training without products raises Fast@1.2 on products", WITHOUT, WITHOUT, "fast_1.2", OURS, **FROM_START),
+    Claim(
+        "Training without products lowers hacking on products", WITHOUT, WITHOUT, "hacking_rate", OURS,
+        higher=False, **FROM_START,
+    ),
+    Claim(
+        "Training on products, too, raises Fast@1.2 on them", "trloo", WITHOUT, "fast_1.2", OURS,
+        among=PRODUCTS, after_look=True,
+    ),
 )  # fmt: skip
 EXPERIMENT = arms.experiment("transfer", __doc__, ARMS, CLAIMS)
 

@@ -13,6 +13,7 @@ import pytest
 from algorithms.by_level import ByLevel
 from algorithms.by_solve_rate import BySolveRate
 from algorithms.dynamic_sampling import DynamicSampling
+from algorithms.held_out import HeldOut
 from rlkernel.errors import UsageError
 from rlkernel.history import Drawn, History
 from rlkernel.interfaces import Sampler
@@ -97,6 +98,31 @@ def test_groups_without_spread_are_drawn_again() -> None:
     assert drawn(DynamicSampling(rounds=2), 1, 4, flat=everything) == drawn(Uniform(), 2, 4)[1:]
 
 
+def test_what_is_held_out_is_never_drawn_and_the_others_as_if_they_were_alone() -> None:
+    steps = drawn(HeldOut(("3",)), 18, 4)
+    assert all(len(set(step)) == 4 for step in steps)
+    # 18 steps of 4 are 8 passes over the 9 others.
+    assert Counter(name for step in steps for name in step) == dict.fromkeys((p.name for p in PROBLEMS if p.name != "p3"), 8)
+    order = random.Random(3).sample(range(9), 9)
+    alone = [p.name for p in PROBLEMS if p.name != "p3"]
+    assert [name for step in steps for name in step][:9] == [alone[place] for place in order]
+
+
+def test_a_sampler_inside_decides_what_is_drawn_again() -> None:
+    flat = [p.name for p in PROBLEMS[1:5]]
+    sampler = HeldOut(("p0",), DynamicSampling(rounds=10))
+    assert sampler.rounds == 10
+    assert all(not set(step) & {"p0", *flat} for step in drawn(sampler, 5, 4, flat=flat))
+
+
+def test_too_few_problems_are_left() -> None:
+    with pytest.raises(UsageError, match=r"^HeldOut.parts is \('p',\): it leaves 0 problems, which are too few for a step$"):
+        drawn(HeldOut(("p",)), 1, 1)
+    for parts in ("p", ("",), ["p"]):
+        with pytest.raises(UsageError, match=r"^HeldOut.parts is .*: give a tuple of parts of the names"):
+            HeldOut(parts)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("rewards", "kept"),
     [
@@ -110,7 +136,7 @@ def test_spread_is_seen_at_each_turn(rewards: list[list[float]], kept: bool) -> 
     assert DynamicSampling().keeps(group(PROBLEMS[0], rewards)) is kept
 
 
-@pytest.mark.parametrize("sampler", [Uniform(), ByLevel(), BySolveRate(), DynamicSampling(inner=BySolveRate())])
+@pytest.mark.parametrize("sampler", [Uniform(), ByLevel(), BySolveRate(), DynamicSampling(inner=BySolveRate()), HeldOut(("3",))])
 def test_a_resumed_run_draws_what_it_would_have_drawn(sampler: Sampler, tmp_path: Path) -> None:
     async def sample(problems: Sequence[Problem], number: int) -> tuple[Group, ...]:
         return tuple(group(p, [[0.0], [float(int(p.name[1:]) % 3)]]) for p in problems)

@@ -49,17 +49,22 @@ class _Enough(Exception):
 
 
 class _Small(TorchDispatchMode):
-    """Notes whether a call's operators are given an eps: an argument of that name, or a small number."""
+    """Notes whether a call's operators are given an eps: an argument of that name, or a small number, also as a tensor."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.seen = False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
-        numbers = [value for value in (*args, *(kwargs or {}).values()) if isinstance(value, float)]
-        self.seen |= any(0.0 < abs(number) <= EPS for number in numbers)
+        self.seen = self.seen or any(_is_small(value) for value in (*args, *(kwargs or {}).values()))
         self.seen |= any(argument.name in ("eps", "epsilon") for argument in func._schema.arguments)
         return func(*args, **(kwargs or {}))
+
+
+def _is_small(value: Any) -> bool:
+    if isinstance(value, torch.Tensor):
+        return value.numel() == 1 and value.is_floating_point() and 0.0 < abs(value.item()) <= EPS
+    return isinstance(value, float) and 0.0 < abs(value) <= EPS
 
 
 @dataclass

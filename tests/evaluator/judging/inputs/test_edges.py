@@ -89,6 +89,7 @@ def test_no_row_is_tiny_where_a_reference_has_no_eps(eps: float) -> None:
     assert found(lambda x: F.layer_norm(x, (16,)), (8, 16), eps=eps) == both
     assert found(lambda x: F.normalize(x, dim=1), (8, 16), eps=eps) == both
     assert found(lambda x: F.rms_norm(x, (16,)), (8, 16), eps=eps) == both
+    assert found(lambda x: x / (x.abs().mean(1, keepdim=True) + torch.tensor([1e-5])), (8, 16), eps=eps) == both
 
 
 def test_half_of_the_tiny_rows_are_tinier_and_zeros_stay_zeros() -> None:

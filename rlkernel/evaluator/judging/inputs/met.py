@@ -89,16 +89,16 @@ def met_of(reference: SeededReference, model: nn.Module, usual: Usual, planted: 
     first = {(bound.place, bound.number): bound for bound in reversed(watching.bounds)}
     for bound in [*reversed(first.values())][:MOST_MET]:
         plant = Plant(bound.place, (bound.number,))
-        ways = [_outputs(reference, model, usual, plant, planted, call) for call in (None, bound.call)]
-        if ways[0] is not None and ways[1] is not None and any(map(_apart, *ways)):
+        one, other = (_outputs(reference, model, usual, plant, planted, number) for number in (None, bound.call))
+        if one is not None and other is not None and any(map(_apart, one, other)):
             yield plant
 
 
 def _outputs(
     reference: SeededReference, model: nn.Module, usual: Usual, plant: Plant, planted: Planted, other: int | None
 ) -> list[torch.Tensor] | None:  # fmt: skip
-    """What a reference gives where numbers are planted, with equal ones on the other side in one of its comparisons; None where it
-    does not bear them."""
+    """What a reference gives where numbers are planted, with equal ones on the other side in one of its comparisons; None where
+    it does not bear them."""
     first, again = (planted(reference.inputs(0), plant) for _ in range(2))
     if not usual.borne(model, first, _Comparisons(tensors_of(first), other)):
         return None

@@ -3,9 +3,9 @@
 `torch.clamp(x, max=200)` of normal numbers changes none of them, eight times as large or not, and whoever leaves it out would be
 right. So the reference is watched while it is called: which limits were reached, which comparisons had both answers. For what was
 never seen, a few numbers are planted: large ones where a limit is far away, rows of zeros where it is next to zero, NaN where an
-input's NaN is replaced, and the very number to which an input is compared, also where only the side of equal ones is unseen (`met`);
-or all of an input is made smaller, as for the limit of one in `x * torch.clamp(10 / x.norm(), max=1)`. What shows something, and
-leaves outputs as finite as they are, is judged in a round of its own. Source: ours.
+input's NaN is replaced, and the very number to which an input is compared, also where only the side of equal ones is unseen
+(`met`); or all of an input is made smaller, as for the limit of one in `x * torch.clamp(10 / x.norm(), max=1)`. What shows
+something, and leaves outputs as finite as they are, is judged in a round of its own. Source: ours.
 """
 
 from __future__ import annotations

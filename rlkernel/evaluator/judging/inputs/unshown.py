@@ -22,7 +22,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from rlkernel.evaluator.judging.inputs.bearing import usual_call
 from rlkernel.evaluator.judging.inputs.little import resized
-from rlkernel.evaluator.judging.inputs.met import LOOKUPS, met_of
+from rlkernel.evaluator.judging.inputs.met import MEETING, met_of
 from rlkernel.evaluator.judging.inputs.stress import stressed, stresses
 from rlkernel.evaluator.judging.references.plan import SeededReference
 from rlkernel.evaluator.judging.references.reference_calls import mapped_at, tensors_of
@@ -52,7 +52,7 @@ IGNORES = {"nll_loss_forward", "nll_loss", "nll_loss2d_forward"}
 IGNORED = -100.0
 """The label that losses ignore unless the text says another. With smoothed labels they look for it by a comparison."""
 WATCHED = LIMITS | COMPARISONS | REPLACES_NAN | IGNORES
-SHOWING = WATCHED | LOOKUPS
+SHOWING = WATCHED | MEETING
 """Operators of which something may be planted."""
 UNSHOWN = "numbers among its inputs that an operator is for"
 """Stands behind a miss in such a round."""

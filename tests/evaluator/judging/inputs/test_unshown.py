@@ -71,6 +71,14 @@ def reference(answer: str) -> Reference:
         ("torch.where(x > 0, x, 0.1 * x)", []),  # it is zero either way
         ("torch.where(x + 1 > 0, x, 0.0)", []),  # it is no input that is compared
         ("torch.bucketize(x, torch.linspace(-1, 1, 5, device=x.device)).float()", [(0, (0.0,), False)]),
+        ("x.sign()", [(0, (0.0,), False)]),
+        ("x.round()", [(0, (0.5, 1.5, -0.5, -1.5), False)]),
+        ("(4 * x).round()", []),  # it is no input that is rounded
+        ("F.threshold(x, 0.5, 0.5)", []),  # which is no jump
+        ("F.threshold(x, 0.5, 0.0) + F.hardshrink(x, 0.25)", [(0, (0.5,), False), (0, (0.25,), False)]),
+        ("torch.sinc(x)", [(0, (0.0,), False)]),
+        ("F.kl_div(x, x.abs() + label.float()[:, None], reduction='none')", []),  # what is computed is its target
+        ("F.kl_div(x, x, reduction='none').nan_to_num(0.0)", [(0, (0.0,), False)]),
         ("x + torch.searchsorted(torch.arange(4.0, device=x.device), x, side='right')", [(0, (2.0,), False)]),
     ],
 )

@@ -144,8 +144,8 @@ class Construction:
         rounded, whole = self._exactly(tuple(changed), whole_call, inputs, forward_seed, several)
         exact = whole[: len(found)]
         products = rounded is not None and any(t.dtype is torch.float32 for t in (*found, *written))
-        as_they_are = meant(self.planting)
-        moved = None if changed else exact_outputs(self.exact_model, nudged(inputs, places.edges, meant=as_they_are), forward_seed)
+        same = meant(self.planting)
+        moved = None if changed else exact_outputs(self.exact_model, nudged(inputs, places.edges, meant=same), forward_seed)
         cores: Sequence[Cores | None] = rounded or [None] * len(whole)
         of_outputs, of_state_after = cores[: len(found)], cores[len(found) :]
         errors, beside = self._measured(found, exact, moved, of_outputs, inputs, places.edges, forward_seed)

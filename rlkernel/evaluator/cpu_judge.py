@@ -11,6 +11,7 @@ import anyio.to_thread
 from rlkernel.errors import BrokenReference
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.compile.binaries import Compiled, Kernels
+from rlkernel.evaluator.cpu.extents import SIDES
 from rlkernel.evaluator.devices import Room
 from rlkernel.evaluator.judging.errors.kernelbench import worse
 from rlkernel.evaluator.judging.sizes.host_limits import HostLimits
@@ -78,7 +79,8 @@ class Judged:
     work: int = 0
     """What the interpreter had to do, see `cpu.pace`."""
     switched: bool = False
-    """Whether a kernel is given a truth value at full shape that it is not given at these sizes, such as `EVEN=True`."""
+    """Whether a kernel is given a truth value at full shape that it is not given at these sizes, such as `EVEN=True`, or whole
+    launches take a side of a branch there that none takes here."""
 
 
 class CpuJudge:
@@ -141,8 +143,9 @@ class CpuJudge:
                 reference_ops=brief.reference_ops,
             )  # fmt: skip
             unfilled = ran.unfilled or bool(_without_programs(small.program) - _without_programs(full.program))
-            switched = bool(_truths(full.program) - _truths(small.program))
-            return Judged(combine(facts, now), facts.same_work, frozenset(ran.short), unfilled, ran.work, switched)
+            short = frozenset(extent for extent in ran.short if extent.place < SIDES)
+            switched = len(short) < len(ran.short) or bool(_truths(full.program) - _truths(small.program))
+            return Judged(combine(facts, now), facts.same_work, short, unfilled, ran.work, switched)
 
         return await anyio.to_thread.run_sync(judged)  # of up to 131,072 steps
 

@@ -20,7 +20,8 @@ from typing import Any
 
 import triton.language as tl
 
-from rlkernel.evaluator.cpu.kinds import others
+from rlkernel.evaluator.cpu.extents import Place
+from rlkernel.evaluator.cpu.kinds import known_others, others
 from rlkernel.evaluator.cpu.latency import at_least
 from rlkernel.evaluator.cpu.loaded import is_loaded, marked_copy
 
@@ -48,6 +49,14 @@ class Branches(ast.NodeTransformer):
 
     _count = 0
 
+    def __init__(self, text: str) -> None:
+        self._text = text
+        """The function's text, by which its branches and loops are known."""
+
+    def _branch(self) -> ast.expr:
+        """What the branch is known by that was counted last."""
+        return ast.Tuple([ast.Constant(self._text), ast.Constant(self._count)], ast.Load())
+
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         exits = sum(map(_gives, ast.walk(node)))
         one_exit = _with_one_exit(node.body) if 1 < exits <= MOST_EXITS else None
@@ -74,7 +83,7 @@ class Branches(ast.NodeTransformer):
             test = ast.Compare(ast.Name(side, ast.Load()), [ast.IsNot()], [ast.Constant(which)])
             return [ast.copy_location(ast.If(test, body, []), node)] if body else []
 
-        decided = ast.Assign([ast.Name(side, ast.Store())], _call(".side", node.test))
+        decided = ast.Assign([ast.Name(side, ast.Store())], _call(".side", node.test, self._branch()))
         stored = {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         names = sorted(name for name in stored if name == _RESULT or not name.startswith("."))  # a side is read where it is set
         before, first = f"{side}.before.", f"{side}.first."
@@ -94,7 +103,8 @@ class Branches(ast.NodeTransformer):
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         self.generic_visit(node)
-        return ast.copy_location(_call(".choice", node.test, _thunk(node.body), _thunk(node.orelse)), node)
+        self._count += 1
+        return ast.copy_location(_call(".choice", node.test, _thunk(node.body), _thunk(node.orelse), self._branch()), node)
 
     def visit_While(self, node: ast.While) -> ast.AST:
         self.generic_visit(node)
@@ -210,14 +220,24 @@ def _side(test: Any) -> bool | None:
     return bool(test)
 
 
-def words(as_tensor: Callable[[Any], Any], waits: Callable[[Any], None], open_: Callable[[], None]) -> dict[str, Any]:
-    """What the names mean that `Branches` writes. `as_tensor`: a kernel's number as a tensor; `waits`: is told for what a loop
-    waits that does nothing; `open_`: is told that memory decides a branch."""
+def _is_one_for_all(test: Any) -> bool:
+    """Whether a test says the same in all programs of a launch that is priced."""
+    return not isinstance(test, tl.tensor) or known_others(test.handle) is None
 
-    def decided(test: Any) -> bool | None:
+
+def words(
+    as_tensor: Callable[[Any], Any], waits: Callable[[Any], None], open_: Callable[[], None], takes: Callable[[Place, bool], None]
+) -> dict[str, Any]:
+    """What the names mean that `Branches` writes. `as_tensor`: a kernel's number as a tensor; `waits`: is told for what a loop
+    waits that does nothing; `open_`: is told that memory decides a branch; `takes`: is told which side all programs take, or, of
+    a launch that is not priced, one of them."""
+
+    def decided(test: Any, branch: Place) -> bool | None:
         found = _side(test)
         if found is None:
             open_()
+        elif _is_one_for_all(test):
+            takes(branch, found)
         return found
 
     def wait(test: Any) -> bool:
@@ -229,9 +249,11 @@ def words(as_tensor: Callable[[Any], Any], waits: Callable[[Any], None], open_: 
         """One of two values, of which nobody knows which."""
         return at_least(marked_copy(as_tensor(value)), other)
 
-    def choice(test: Any, first: Callable[[], Any], second: Callable[[], Any]) -> Any:
+    def choice(test: Any, first: Callable[[], Any], second: Callable[[], Any], branch: Place) -> Any:
         side = _side(test)
         if side is not None:
+            if _is_one_for_all(test):
+                takes(branch, side)
             return first() if side else second()
         one = first()
         return unknown(second(), one)

@@ -4,6 +4,9 @@ A loop that has one turn where results are compared, and several at full shape, 
 One that has two was seen to go on once: it may keep its first turn and its last. Where a kernel adds up in half precision, what
 it loses grows with each turn, so that no fewer show how its loops go on. Of a loop that goes as far as a number in memory
 says, most of the turns are asked for: a kernel may hold that number against another one.
+
+So it is with a side of a branch that no launch takes where results are compared, and a launch takes whole at full shape:
+`if cols % BLOCK == 0` is true for a whole launch or for none of it, and was not seen to be right.
 """
 
 from __future__ import annotations
@@ -22,6 +25,10 @@ MOST = 0.75
 """The share of its turns that shows how a loop goes on whose turns memory tells."""
 AXES = 3
 """The axes of a grid, whose places come before those of loops."""
+SIDES = 1 << 15
+"""Where the places of the sides of branches begin, two for each branch."""
+TAKEN = 2
+"""What is noted of a side that is taken: `Extent` counts what there is several of."""
 Place = tuple[str, int]
 """The text of a kernel or of a function that it calls, and what of it, see `Extent.place`."""
 
@@ -46,6 +53,12 @@ class Extents:
         """A loop has so many turns, or a grid so many programs along an axis."""
         if count > self._most.get(place, 0):
             self._most[place] = count
+
+    def note_side(self, branch: Place, taken: bool) -> None:
+        """One side of a branch is taken, for all programs of a launch."""
+        source, number = branch
+        if number < SIDES // 2:
+            self.note((source, SIDES + 2 * number + taken), TAKEN)
 
     def note_left_out(self, source: str) -> None:
         """Masks of a kernel leave elements out."""
@@ -104,6 +117,8 @@ class Extents:
     def _enough(self, place: Place, count: int) -> int:
         """How many turns, or programs, of so many show how what repeats goes on."""
         source, number = place
+        if number >= SIDES:
+            return TAKEN
         if number >= AXES and source in self._adding_in_half:
             return count
         if place in self._told:  # where programs have other numbers, hardly anybody has the most

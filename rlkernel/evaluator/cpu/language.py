@@ -197,7 +197,10 @@ def words(semantic: Any) -> dict[str, Any]:
         ".and": _and, ".or": _or, ".not": _not, ".tensor": _assigned,
         "interpreter_semantic": semantic, "max": _maximum, "min": _minimum,
         "range": functools.partial(_range, semantic.builder),
-        **branches.words(_assigned, lambda test: semantic.builder.chain.wait(deepest([test])), semantic.builder.leave_open),
+        **branches.words(
+            _assigned, lambda test: semantic.builder.chain.wait(deepest([test])), semantic.builder.leave_open,
+            lambda branch, taken: semantic.builder.extents.note_side(branch, taken),
+        ),
         **loops.words(semantic.builder),
     }  # fmt: skip
 

@@ -23,7 +23,7 @@ from rlkernel.evaluator.judging.errors.tolerance import beside as more_exact
 from rlkernel.evaluator.judging.errors.tolerance import of_state, tolerance
 from rlkernel.evaluator.judging.inputs.nudging import is_finer, is_finest, nudged
 from rlkernel.evaluator.judging.inputs.places import places as places_of
-from rlkernel.evaluator.judging.inputs.shown import note_of, put
+from rlkernel.evaluator.judging.inputs.shown import meant, note_of, put
 from rlkernel.evaluator.judging.inputs.stress import (
     ALWAYS_SAME,
     OF_ONE_VALUE,
@@ -144,7 +144,8 @@ class Construction:
         rounded, whole = self._exactly(tuple(changed), whole_call, inputs, forward_seed, several)
         exact = whole[: len(found)]
         products = rounded is not None and any(t.dtype is torch.float32 for t in (*found, *written))
-        moved = None if changed else exact_outputs(self.exact_model, nudged(inputs, places.edges), forward_seed)
+        same = meant(self.planting)
+        moved = None if changed else exact_outputs(self.exact_model, nudged(inputs, places.edges, meant=same), forward_seed)
         cores: Sequence[Cores | None] = rounded or [None] * len(whole)
         of_outputs, of_state_after = cores[: len(found)], cores[len(found) :]
         errors, beside = self._measured(found, exact, moved, of_outputs, inputs, places.edges, forward_seed)
@@ -212,7 +213,7 @@ class Construction:
                 sides[place] = exact[place]
             elif is_finer(output, given):
                 if output.dtype not in partly:
-                    some = nudged(inputs, edges, output.dtype)
+                    some = nudged(inputs, edges, output.dtype, meant(self.planting))
                     partly[output.dtype] = exact_outputs(self.exact_model, some, forward_seed) or exact
                 sides[place] = partly[output.dtype][place]
         return sides

@@ -16,7 +16,7 @@ from rlkernel.types import Evaluation
 
 MOST_CONFIRMING = 4
 """Looks at a candidate that is right."""
-MOST_FILLING = 2
+MOST_FILLING = 3
 """Looks at one of whose kernels something else is told at full shape."""
 
 
@@ -71,8 +71,8 @@ async def confirm(
 
 async def fill(looks: Looks, one: Candidate) -> Evaluation | None:
     """What is wrong with a candidate that is right at the first sizes, and whose kernels are told otherwise at full shape, as by
-    `EVEN=True`, at sizes that fill blocks as the full ones do."""
-    async for look in looks.longer(one, MOST_FILLING, (None,)):
+    `EVEN=True`, or take another side of a branch, at sizes that fill blocks as the full ones do, and then at longer ones."""
+    async for look in looks.longer(one, MOST_FILLING, (None, 0)):
         look, again = await _look(looks, one, look)
         if not isinstance(again, Judged) or not again.same_work:
             continue

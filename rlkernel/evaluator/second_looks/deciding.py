@@ -12,7 +12,8 @@ Six kinds of candidates get one, and no others:
 - one that is right, and whose host code holds sizes against numbers of its own (`judging.sizes.host_limits`): it must be right
   where these are as small as the problem is, too;
 - one that is right, and whose kernels are given a truth value at full shape that they are not given at the first sizes, such as
-  `EVEN=True`: it must be right where blocks are filled as they are at full shape, too;
+  `EVEN=True`, or take a side of a branch that they do not take there: it must be right where blocks are filled as they are at
+  full shape, too;
 - one that is not right, and may be made for its own sizes: its text has one of them as a number, or a number made of one, its
   constructor or its forward fails and can be traced at full shape, its kernels fail while they run, their masks leave elements
   out and leave none out at full shape, or it calls other kernels there. If it is right at longer sizes, it is right; where it

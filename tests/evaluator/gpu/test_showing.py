@@ -256,7 +256,7 @@ def test_a_stay_judges_where_a_limit_is_seen(stay: Any, room: Any, monkeypatch: 
         ("2 * x", "mul", 0),
         ("2 * x.clamp(max=200)", "clamp", 1),
         ("2 * x.nan_to_num(nan=0.5)", "nan_to_num", 1),
-        ("2 * torch.where(x > 50, x * x, x)", "gt", 1),
+        ("2 * torch.where(x > 50, x * x, x)", "gt", 2),
     ],
 )
 def test_who_is_right_is_right_in_all_rounds_of_a_study(

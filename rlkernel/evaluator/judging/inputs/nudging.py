@@ -45,9 +45,12 @@ def _step(tensor: torch.Tensor) -> float:
     return torch.finfo(tensor.dtype).eps
 
 
-def nudged(inputs: list[Any], edges: Sequence[Edge] = (), output: torch.dtype | None = None) -> list[Any]:
+def nudged(
+    inputs: list[Any], edges: Sequence[Edge] = (), output: torch.dtype | None = None, meant: Sequence[float] = ()
+) -> list[Any]:  # fmt: skip
     """Inputs in float64, moved by their own rounding. Rows of `edges` stay as they are: what their rounding would do says nothing
-    of the others, which have the same bounds. So do inputs that are coarser than an `output`."""
+    of the others, which have the same bounds. So do inputs that are coarser than an `output`, and numbers that are `meant`
+    as they are: beside a bound the answer is another one."""
     places, known = itertools.count(), {edge.place: edge for edge in edges}
     coarsest = math.inf if output is None else torch.finfo(output).eps
 
@@ -56,6 +59,8 @@ def nudged(inputs: list[Any], edges: Sequence[Edge] = (), output: torch.dtype | 
         if not holds_numbers(tensor):
             return tensor
         moved = nudge(tensor) if _step(tensor) <= coarsest else tensor.double()
+        for number in meant:
+            moved = torch.where(tensor == number, number, moved)
         return moved if edge is None else with_rows_of(moved, tensor, edge)
 
     return [mapped(x, change) for x in inputs]

@@ -8,7 +8,7 @@ from rlkernel.evaluator.judging.inputs.equals import MEET, TIES, repeated
 from rlkernel.evaluator.judging.inputs.little import NOTE, resized
 from rlkernel.evaluator.judging.inputs.planting import PLANTED
 from rlkernel.evaluator.judging.inputs.planting import planted as with_numbers_of_arguments
-from rlkernel.evaluator.judging.inputs.unshown import UNSHOWN, planted
+from rlkernel.evaluator.judging.inputs.unshown import LARGE, UNSHOWN, planted
 from rlkernel.evaluator.messages.judgement import Plant, Planting, Repeated, Resized
 
 
@@ -28,3 +28,9 @@ def note_of(what: Planting) -> str:
     if isinstance(what, Repeated):
         return TIES if what.axis is None else MEET
     return NOTE if isinstance(what, Resized) else PLANTED
+
+
+def meant(what: Planting | None) -> tuple[float, ...]:
+    """The numbers among the inputs that are meant as they are, and not as what they were rounded from: those that are planted,
+    but for large ones, which only lie beyond a limit."""
+    return tuple(number for number in what.values if abs(number) < LARGE) if isinstance(what, Plant) else ()

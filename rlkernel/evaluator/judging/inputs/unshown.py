@@ -3,9 +3,9 @@
 `torch.clamp(x, max=200)` of normal numbers changes none of them, eight times as large or not, and whoever leaves it out would be
 right. So the reference is watched while it is called: which limits were reached, which comparisons had both answers. For what was
 never seen, a few numbers are planted: large ones where a limit is far away, rows of zeros where it is next to zero, NaN where an
-input's NaN is replaced, and the very number to which an input is compared; or all of an input is made smaller, as for the limit
-of one in `x * torch.clamp(10 / x.norm(), max=1)`. What shows something, and leaves outputs as finite as they are, is judged in
-a round of its own. Source: ours.
+input's NaN is replaced, and the very number to which an input is compared, also where only the side of equal ones is unseen
+(`met`); or all of an input is made smaller, as for the limit of one in `x * torch.clamp(10 / x.norm(), max=1)`. What shows
+something, and leaves outputs as finite as they are, is judged in a round of its own. Source: ours.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from rlkernel.evaluator.judging.inputs.bearing import usual_call
 from rlkernel.evaluator.judging.inputs.little import resized
+from rlkernel.evaluator.judging.inputs.met import MEETING, met_of
 from rlkernel.evaluator.judging.inputs.stress import stressed, stresses
 from rlkernel.evaluator.judging.references.plan import SeededReference
 from rlkernel.evaluator.judging.references.reference_calls import mapped_at, tensors_of
@@ -51,6 +52,8 @@ IGNORES = {"nll_loss_forward", "nll_loss", "nll_loss2d_forward"}
 IGNORED = -100.0
 """The label that losses ignore unless the text says another. With smoothed labels they look for it by a comparison."""
 WATCHED = LIMITS | COMPARISONS | REPLACES_NAN | IGNORES
+SHOWING = WATCHED | MEETING
+"""Operators of which something may be planted."""
 UNSHOWN = "numbers among its inputs that an operator is for"
 """Stands behind a miss in such a round."""
 
@@ -141,7 +144,7 @@ def _number(value: Any) -> float | None:
 def may_hide(program: Program, source: str) -> bool:
     """Whether a reference calls an operator that is watched. What losses ignore is theirs where the text says so."""
     names = operators_of(program)
-    return bool(names & (WATCHED - IGNORES)) or (bool(names & IGNORES) and "ignore_index" in source)
+    return bool(names & (SHOWING - IGNORES)) or (bool(names & IGNORES) and "ignore_index" in source)
 
 
 def plants_of(reference: SeededReference, source: str, *, whole: bool = True) -> tuple[Plant | Resized, ...]:
@@ -172,7 +175,8 @@ def plants_of(reference: SeededReference, source: str, *, whole: bool = True) ->
                 del missing[seen]
         if len(found) == MOST_PLANTS:
             break
-    return tuple(found)
+    met = met_of(reference, model, usual, lambda inputs, plant: planted(inputs, plant, 0))
+    return (*found, *itertools.islice(met, MOST_PLANTS - len(found)))
 
 
 def _never_seen(reference: SeededReference, model: nn.Module) -> set[Effect]:

@@ -31,3 +31,9 @@ def test_for_a_finer_output_coarse_inputs_stay() -> None:
         moved = nudged([single, half], output=output)
         assert [bool((tensor != 1.0).any()) for tensor in moved] == moves
         assert all(tensor.dtype is torch.float64 for tensor in moved)
+
+
+def test_numbers_that_are_meant_stay_as_they_are() -> None:
+    x = torch.tensor([0.25, 0.3, -0.25])
+    (moved,) = nudged([x], meant=(0.25,))
+    assert moved[0] == 0.25 and moved[1] != x[1].double() and moved[2] != -0.25

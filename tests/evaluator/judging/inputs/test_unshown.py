@@ -44,7 +44,7 @@ def reference(answer: str) -> Reference:
         ("x.clamp(max=200) + 1", [(0, (256.0, -256.0), False)]),
         ("F.relu(x - 100) + x", [(0, (128.0, -128.0), False)]),
         ("F.hardtanh(x, -300.0, 300.0)", [(0, (512.0, -512.0), False)]),
-        ("torch.where(x > 50, x * x, x)", [(0, (64.0, -64.0), False)]),
+        ("torch.where(x > 50, x * x, x)", [(0, (64.0, -64.0), False), (0, (50.0,), False)]),
         ("torch.where(x > math.nan, 1.0, x)", []),  # nothing is
         ("sum(F.relu(x * x + i) for i in range(4)) + (x + 0).clamp(max=200)", [(0, (256.0, -256.0), False)]),  # in few calls
         ("F.relu(x * x)", []),  # nothing shows what is below zero
@@ -65,6 +65,21 @@ def reference(answer: str) -> Reference:
         ("x + label.abs()[:, None]", [(1, (-1.0,), False)]),
         ("F.relu(label.float())[:, None] + x", []),  # it is no input that is rectified
         ("x.gather(1, label[:, None]) * (label >= 0)[:, None]", []),  # such a place there is not
+        ("torch.where(x >= 0.5, x, 0.0)", [(0, (0.5,), False)]),
+        ("x < 2, x * (x <= 0)", [(0, (2.0,), False)]),  # and what is multiplied by zero may be on either side
+        ("torch.where(x > 0.1, x, 0.0)", []),  # which float32 does not hold
+        ("torch.where(x > 0, x, 0.1 * x)", []),  # it is zero either way
+        ("torch.where(x + 1 > 0, x, 0.0)", []),  # it is no input that is compared
+        ("torch.bucketize(x, torch.linspace(-1, 1, 5, device=x.device)).float()", [(0, (0.0,), False)]),
+        ("x.sign()", [(0, (0.0,), False)]),
+        ("x.round()", [(0, (0.5, 1.5, -0.5, -1.5), False)]),
+        ("(4 * x).round()", []),  # it is no input that is rounded
+        ("F.threshold(x, 0.5, 0.5)", []),  # which is no jump
+        ("F.threshold(x, 0.5, 0.0) + F.hardshrink(x, 0.25)", [(0, (0.5,), False), (0, (0.25,), False)]),
+        ("torch.sinc(x)", [(0, (0.0,), False)]),
+        ("F.kl_div(x, x.abs() + label.float()[:, None], reduction='none')", []),  # what is computed is its target
+        ("F.kl_div(x, x, reduction='none').nan_to_num(0.0)", [(0, (0.0,), False)]),
+        ("x + torch.searchsorted(torch.arange(4.0, device=x.device), x, side='right')", [(0, (2.0,), False)]),
     ],
 )
 def test_what_shows_what_no_draw_does(answer: str, found: list[tuple[int, tuple[float, ...], bool]]) -> None:

@@ -1,0 +1,141 @@
+"""Numbers of an input at which an operator jumps: `x > 0.5` and `x >= 0.5` differ at a half alone.
+
+No draw of real numbers meets such a bound, so that whoever takes the other side there would be right. Where a reference compares
+an input with a number, looks for its numbers between edges, or gives it to an operator that jumps, that number is planted, and
+the reference is called twice: once with the operator as it is, and once with what somebody may write in its place. Where these
+differ, candidates are judged there. Of a number that the input's dtype does not hold nothing is asked, since it is rounded for
+the comparison, and in half precision a kernel may compare in float32. Source: ours.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from rlkernel.evaluator.judging.inputs.bearing import Usual
+from rlkernel.evaluator.judging.references.plan import SeededReference
+from rlkernel.evaluator.judging.references.reference_calls import call, tensors_of
+from rlkernel.evaluator.messages.judgement import Plant
+
+COMPARISONS = {"gt": torch.ge, "ge": torch.gt, "lt": torch.le, "le": torch.lt}
+"""Those that take equal numbers to the other side."""
+LOOKUPS = {"searchsorted", "bucketize"}
+JUMPS: dict[str, Callable[..., torch.Tensor]] = {
+    "sign": lambda x: torch.where(x >= 0, 1.0, -1.0).to(x.dtype),
+    "round": lambda x: torch.floor(x + 0.5),
+    "threshold": lambda x, limit, value: torch.where(x >= limit, x, value),
+    "hardshrink": lambda x, limit=0.5: torch.where(x.abs() < limit, 0.0, x),
+    "sinc": lambda x: torch.where(x == 0, 0.0, torch.sinc(x)),
+    "xlogy": lambda x, y: torch.where(x == 0, 1.0, torch.xlogy(x, y)),
+}
+"""Operators that jump, or have a value of their own, and what gives another one there alone."""
+_WHERE: dict[str, tuple[float, ...]] = {"sign": (0.0,), "round": (0.5, 1.5, -0.5, -1.5), "sinc": (0.0,), "xlogy": (0.0,)}
+"""Where they do; the others at what they are given."""
+MEETING = LOOKUPS | JUMPS.keys()
+"""Operators besides comparisons whose numbers may be met."""
+MOST_MET = 2
+"""Numbers of which it is found out whether they matter."""
+APART = 0.02
+"""How far an answer moves that matters, relative: nothing below is told from half precision."""
+Planted = Callable[[list[Any], Plant], list[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """Numbers at which an operator jumps to which an input is given, in one call of a forward."""
+
+    call: int
+    place: int
+    numbers: tuple[float, ...]
+
+
+class _Jumps(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Notes the bounds that no number of an input meets, or gives another value at one of them."""
+
+    def __init__(self, inputs: Sequence[torch.Tensor], other: int | None = None) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._inputs = {t.untyped_storage().data_ptr(): place for place, t in enumerate(inputs) if t.numel()}
+        self._other = other
+        self.bounds: list[Bound] = []
+        self._calls = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
+        name, kwargs = str(func).split(".")[1], dict(kwargs or {})
+        if name not in COMPARISONS and name not in MEETING:
+            return func(*args, **kwargs)
+        self._calls += 1
+        if self._other == self._calls:
+            return _otherwise(func, name, args, kwargs)
+        operand = args[1] if name == "searchsorted" else args[0]
+        if self._other is None and isinstance(operand, torch.Tensor) and operand.is_floating_point():
+            place, numbers = self._inputs.get(operand.untyped_storage().data_ptr()), _numbers(name, args, kwargs)
+            if place is not None and numbers and all(_is_held_and_not_met(operand, number) for number in numbers):
+                self.bounds.append(Bound(self._calls, place, numbers))
+        return func(*args, **kwargs)
+
+
+def _otherwise(func: Any, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """What an operator gives, and another value where it jumps."""
+    if name in LOOKUPS:
+        right = kwargs.pop("side", None) == "right" or kwargs.pop("right", False)
+        return func(*args, **kwargs, right=not right)
+    return COMPARISONS[name](*args) if name in COMPARISONS else JUMPS[name](*args)
+
+
+def _numbers(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[float, ...]:
+    """Where an operator jumps; nothing where that is no number, or differs from place to place."""
+    if name in JUMPS:
+        limit = (float(args[1] if len(args) > 1 else 0.5),) if name not in _WHERE else _WHERE[name]
+        return limit if not kwargs else ()
+    against = args[0] if name == "searchsorted" else args[1]
+    if not isinstance(against, torch.Tensor):
+        return (float(against),)
+    if against.numel() == 0 or against.is_complex() or (against.numel() > 1 and (name not in LOOKUPS or against.dim() > 1)):
+        return ()
+    return (float(against.flatten()[against.numel() // 2]),)
+
+
+def _is_held_and_not_met(operand: torch.Tensor, number: float) -> bool:
+    """Whether an input's dtype holds a number, and the input has it nowhere."""
+    held = torch.tensor(number, dtype=torch.float64).to(operand.dtype)
+    return math.isfinite(number) and float(held) == number and not bool((operand == held.to(operand.device)).any())
+
+
+def met_of(reference: SeededReference, model: nn.Module, usual: Usual, planted: Planted) -> Iterator[Plant]:
+    """What shows the value at a bound, where nothing else does."""
+    inputs = reference.inputs(0)
+    watching = _Jumps(tensors_of(inputs))
+    if not usual.ends(model, inputs, watching):
+        return
+    first = {(bound.place, bound.numbers): bound for bound in reversed(watching.bounds)}
+    for bound in [*reversed(first.values())][:MOST_MET]:
+        plant = Plant(bound.place, bound.numbers)
+        one, other = (_outputs(reference, model, usual, plant, planted, number) for number in (None, bound.call))
+        if one is not None and other is not None and any(map(_apart, one, other)):
+            yield plant
+
+
+def _outputs(
+    reference: SeededReference, model: nn.Module, usual: Usual, plant: Plant, planted: Planted, other: int | None
+) -> list[torch.Tensor] | None:  # fmt: skip
+    """What a reference gives where numbers are planted, with another value at the bound in one of its calls; None where it does
+    not bear them."""
+    first, again = (planted(reference.inputs(0), plant) for _ in range(2))
+    if not usual.borne(model, first, _Jumps(tensors_of(first), other)):
+        return None
+    with _Jumps(tensors_of(again), other):
+        return [tensor.clone() for tensor in tensors_of(call(model, again, usual.seed))]
+
+
+def _apart(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two answers differ by more than roundings."""
+    if one.shape != other.shape or not one.is_floating_point():
+        return one.shape != other.shape or not torch.equal(one, other)
+    before, after = one.double(), other.double()
+    return not torch.allclose(before, after, rtol=APART, atol=APART * float(before.abs().mean()), equal_nan=True)

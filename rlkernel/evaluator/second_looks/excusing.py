@@ -60,7 +60,7 @@ async def excuse(
                 again = await looks.look(one, lighter.source, one.at_full.unpriced(), doubted=not right, patient=patient)
             if again is not None:
                 break
-        if again is None and not patient:
+        if again is None and one.budget.took_too_long and not patient:
             late.append(look)
         if isinstance(again, Ended) and again.at_full:  # by another draw of programs than before, or behind what has failed
             ended_before = isinstance(found, Ended) and not found.ran

@@ -93,7 +93,8 @@ async def after(
         traced.extend(variants)
         return SimpleNamespace(traces=(SimpleNamespace(program=SimpleNamespace(launches=())),), timed=None), ()
 
-    stages = SimpleNamespace(lengthened=lengthened, varied=other_values, brief=brief, trace=trace)
+    config = SimpleNamespace(limits=SimpleNamespace(run_seconds=120))
+    stages = SimpleNamespace(config=config, lengthened=lengthened, varied=other_values, brief=brief, trace=trace)
     looks_again = SecondLooks(stages, judge)  # type: ignore[arg-type]
     return await looks_again.after(SimpleNamespace(), PROBLEM, code, CLOCK, found, AtFull())  # type: ignore[arg-type]
 

@@ -90,13 +90,18 @@ class Extents:
         """The kernels whose masks leave elements out here, where `program` ran."""
         return tuple(index for index, function in enumerate(program.functions) if function.source in self._left_out)
 
-    def unfilled(self, left_out: Iterable[int], program: Program) -> bool:
+    def unfilled(self, left_out: Iterable[int], repeated: Iterable[Extent], program: Program) -> bool:
         """Whether masks of a kernel leave elements out here that leave none out at full shape, where `program` ran, and the
-        kernels of `left_out` are those whose masks leave some out. Where each element goes its own way in all kernels, those that
-        are left out change no other one; where elements meet in one of them, another may have made what it reads."""
+        kernels of `left_out` are those whose masks leave some out; or a loop has no turn here of those that are `repeated` there,
+        since its blocks are larger than what there is. Where each element goes its own way in all kernels, those that are left
+        out change no other one; where elements meet in one of them, another may have made what it reads."""
         sources = {function.source for function in program.functions}
         there = {program.functions[index].source for index in left_out}
-        return bool(sources & self._meeting) and bool((sources & self._left_out) - there)
+        if sources & self._meeting and (sources & self._left_out) - there:
+            return True
+        launched = {source for source, place in self._most if place < AXES}
+        loops = ((program.functions[one.function].source, one.place) for one in repeated if one.place >= AXES)
+        return any(source in launched and not self._most.get((source, place)) for source, place in loops)
 
     def repeated(self, program: Program) -> tuple[Extent, ...]:
         """What has several turns here, where `program` ran."""

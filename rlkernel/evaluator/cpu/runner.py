@@ -185,7 +185,8 @@ def _run(request: RunRequest, body: bytes) -> bytes:
                 raise OutOfBounds(why)
             _refuse_idle(full, priced, {small.functions[number].source for number, alive in live.items() if alive})
     found = None if request.priced is not None else priced
-    short, unfilled = machine.extents.short(priced.repeated, full), machine.extents.unfilled(priced.left_out, full)
+    short = machine.extents.short(priced.repeated, full)
+    unfilled = machine.extents.unfilled(priced.left_out, priced.repeated, full)
     return codec.pack(Ran(tuple(rounds), found, live, short, unfilled, work, limited, tunes, effort), reply)
 
 

@@ -37,6 +37,8 @@ class Budget:
         self._left = most
         self.denied = False
         """Whether a look was not made, because nothing was left for it."""
+        self.took_too_long = False
+        """Whether the last look would have been too much work."""
 
     def allows(self) -> bool:
         """Whether there may be one more look; if not, one is denied."""
@@ -46,6 +48,7 @@ class Budget:
     def spend(self, found: Judged | Exception) -> None:
         """A look has found this."""
         work: float = 0.0
+        self.took_too_long = isinstance(found, TooLong)
         if isinstance(found, Judged):
             work = found.work
         elif isinstance(found, TooLong):

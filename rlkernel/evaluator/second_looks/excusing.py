@@ -3,6 +3,7 @@ it is right excuse it, unless it is wrong beyond these."""
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from dataclasses import replace
 
 from rlkernel.evaluator.cpu_judge import Judged
@@ -10,6 +11,7 @@ from rlkernel.evaluator.judging.sizes.resizing import Sizes, is_longer, numbers_
 from rlkernel.evaluator.judging.undecided import Undecided, told
 from rlkernel.evaluator.judging.verdict import failed
 from rlkernel.evaluator.messages.children import Extent
+from rlkernel.evaluator.messages.oracle import Longer
 from rlkernel.evaluator.second_looks.confirming import MOST_CONFIRMING
 from rlkernel.evaluator.second_looks.looking import Candidate, Looks, halvings_of
 from rlkernel.evaluator.second_looks.varying import vary
@@ -36,7 +38,8 @@ async def excuse(
     the candidate by its own draws. repeated: the sizes of the full shape that its text repeats, where these and its blocks are
     all that may excuse it: a look at which none of them is as large, and its blocks excuse nothing, would take its time for
     nothing. Undecided where no look showed it wrong: with the work of the full shape, its blocks filled; or where its kernels
-    fail and its text has no sizes that could be why. One that ends before its kernels run, as by an assertion, and fails at full
+    fail and its text has no sizes that could be why. Where no look did, those that took too long are taken again, and may take
+    longer. One that ends before its kernels run, as by an assertion, and fails at full
     shape, has that verdict. guarded: whether forward refuses sizes of itself, so that there are no looks at these."""
     most = MOST_EXCUSING if repeated is None or repeated else MOST_FILLING
     blocks = repeated is None or (isinstance(found, Judged) and found.unfilled)
@@ -44,20 +47,21 @@ async def excuse(
     right = isinstance(found, Judged) and found.evaluation.matches is True
     order = (None, EIGHTH, 0) if right else (None, 0, EIGHTH)
     ran: Evaluation | None = None
-    decided, seen = False, 0
-    async for look in looks.longer(one, MOST_TRIED if guarded else most, order):
-        if guarded and (seen == most or not await looks.begins(one, look.source)):
-            continue
-        seen += 1
+    decided, late = False, list[Longer]()
+    async for look, patient in _in_turn(looks, one, most, order, late, guarded):
+        if patient and decided:
+            break
         if not blocks and repeated is not None and repeated.isdisjoint(_numbers_in(look.sizes)):
             continue
         # Two rows may hide what was wrong in four, such as the one length that is shorter than the others.
-        for lighter in (look, look.lighter if right or guarded else None):
+        for lighter in (look, look.lighter if (right or guarded) and not patient else None):
             again = None
             if lighter is not None:
-                again = await looks.look(one, lighter.source, one.at_full.unpriced(), doubted=not right)
+                again = await looks.look(one, lighter.source, one.at_full.unpriced(), doubted=not right, patient=patient)
             if again is not None:
                 break
+        if again is None and one.budget.took_too_long and not patient:
+            late.append(look)
         if isinstance(again, Ended) and again.at_full:  # by another draw of programs than before, or behind what has failed
             ended_before = isinstance(found, Ended) and not found.ran
             return failed(again.status, again.detail, one.clock.now) if ended_before else None
@@ -80,6 +84,21 @@ async def excuse(
     if ran is None or isinstance(found, Judged) or (found.ran and await looks.guessed(one)):
         return open_still
     return told(ran, open_still)
+
+
+async def _in_turn(
+    looks: Looks, one: Candidate, most: int, order: tuple[int | None, ...], late: list[Longer], guarded: bool
+) -> AsyncIterator[tuple[Longer, bool]]:  # fmt: skip
+    """The looks to take, and whether to bear more work: once there are no others, those that took too long, which are in `late`
+    by then."""
+    seen = 0
+    async for look in looks.longer(one, MOST_TRIED if guarded else most, order):
+        if guarded and (seen == most or not await looks.begins(one, look.source)):
+            continue
+        seen += 1
+        yield look, False
+    for look in late:
+        yield look, True
 
 
 async def _refute(looks: Looks, one: Candidate, sizes: Sizes, short: frozenset[Extent]) -> Evaluation | Undecided | None:

@@ -62,17 +62,20 @@ class Looks:
                 count += 1
                 yield look
 
-    async def look(self, one: Candidate, source: str, at_full: AtFull, *, doubted: bool = False) -> Judged | Ended | None:
+    async def look(
+        self, one: Candidate, source: str, at_full: AtFull, *, doubted: bool = False, patient: bool = False
+    ) -> Judged | Ended | None:
         """What a candidate does at other sizes; Ended where its kernels fail while they run, or it fails at full shape; None
-        where that says nothing, or nothing is left for it. doubted: whether it is likely wrong, see `CpuJudge.judge`.
+        where that says nothing, or nothing is left for it. doubted: whether it is likely wrong, see `CpuJudge.judge`. patient:
+        whether it may be as much work as a look at the full shape.
 
         A number of its text may stand for two sizes that are one number at full shape, and differ here: 64 for the channels and
         for a window. Who is right by either is right."""
-        found = await self._look(one, source, at_full, doubted)
+        found = await self._look(one, source, at_full, doubted, patient)
         if found is None or (isinstance(found, Judged) and found.evaluation.matches):
             return found
         other = await self._read_otherwise(one, source)
-        again = await self._look(other, source, at_full, doubted) if other is not None else None
+        again = await self._look(other, source, at_full, doubted, patient) if other is not None else None
         return again if isinstance(again, Judged) and again.evaluation.matches else found
 
     async def _read_otherwise(self, one: Candidate, source: str) -> Candidate | None:
@@ -83,13 +86,15 @@ class Looks:
         other = replace(one.own, least=not one.own.least)
         return replace(one, own=other) if other.at(known) != one.own.at(known) else None
 
-    async def _look(self, one: Candidate, source: str, at_full: AtFull, doubted: bool) -> Judged | Ended | None:
+    async def _look(
+        self, one: Candidate, source: str, at_full: AtFull, doubted: bool, patient: bool
+    ) -> Judged | Ended | None:  # fmt: skip
         """The same, by one way to read the numbers of its text."""
         if not one.budget.allows():
             return None
         problem, judge = replace(one.problem, source=source), self._judge.judge
         most = MOST_WORK
-        if isinstance(one.own, OwnSizes) and is_whole(problem):
+        if patient or (isinstance(one.own, OwnSizes) and is_whole(problem)):
             most = work_at_full(self.stages.config.limits.run_seconds)
         found: Judged | Ended | TooLong | BrokenReference
         try:

@@ -64,14 +64,27 @@ def test_blocks_are_unfilled_where_a_mask_leaves_elements_out_here_and_none_at_f
     here.note_left_out("a")
     full.note_left_out("a")
     assert full.left_out(PROGRAM) == (0,)
-    assert not here.unfilled(full.left_out(PROGRAM), PROGRAM)
-    assert not here.unfilled((0, 1), PROGRAM)
+    assert not here.unfilled(full.left_out(PROGRAM), (), PROGRAM)
+    assert not here.unfilled((0, 1), (), PROGRAM)
     here.note_left_out("b")
-    assert not here.unfilled(full.left_out(PROGRAM), PROGRAM)
+    assert not here.unfilled(full.left_out(PROGRAM), (), PROGRAM)
     for where in ("a", "b"):
         there = copy.deepcopy(here)
         there.note_meeting(where)
-        assert there.unfilled(full.left_out(PROGRAM), PROGRAM)
+        assert there.unfilled(full.left_out(PROGRAM), (), PROGRAM)
+
+
+def test_blocks_are_unfilled_where_a_loop_has_no_turn_here_and_some_at_full_shape() -> None:
+    """Of a kernel that is launched here, and of what says how many programs there are nothing is asked."""
+    full = extents(LOOP, a=4, b=4)
+    full.note(("a", AXIS), 9)
+    repeated = full.repeated(PROGRAM)
+    here = Extents()
+    assert not here.unfilled((), repeated, PROGRAM)
+    here.note(("a", AXIS), 1)
+    assert here.unfilled((), repeated, PROGRAM)
+    here.note(("a", LOOP), 1)
+    assert not here.unfilled((), repeated, PROGRAM)
 
 
 def test_counts_do_not_tell_two_extents_apart() -> None:

@@ -17,7 +17,8 @@ where these are little enough work, and such that each leaves the remainder by 1
 that needs no mask there needs none here. Example: a product of 512 x 768 and 768 x 32000, compared at an inner extent of 192 and
 250 columns, is looked at again at 128 rows, 256 and 384. For kernels whose blocks are rows, the remainder by 1024 is left, too.
 Where that is too much work, the batch is as it was at the first sizes, and then what fills no block at full shape either, such as
-heads.
+heads. Last come a batch of images and their channels as at full shape, each image as at the first sizes: a kernel that goes over
+all elements in blocks needs no mask there that it does not need at full shape.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from rlkernel.evaluator.judging.sizes.resizing import (
     Sizes,
     batch_names,
     counts_of,
+    image_names,
     largest_of,
     leading_names,
     map_numbers,
@@ -117,6 +119,10 @@ def filling(problem: Problem, profile: DeviceProfile) -> list[Longer]:
             if found is not None and search.fits(found) and search.runs(sizes, found):
                 looks.append(Longer(with_small(source, sizes), sizes, None))
                 break
+    rows = small | {name: full[name] for name in full.keys() & image_names(source)}
+    found = search.need_of(rows) if rows != small else None
+    if found is not None and search.fits(found) and search.runs(rows, found):
+        looks.append(Longer(with_small(source, rows), rows, None))
     return looks
 
 
@@ -148,17 +154,18 @@ def _below(block: int, full: Sizes, small: Sizes) -> Sizes:
 
 def _lighter(search: Search, sizes: Sizes, family: list[str]) -> Lighter | None:
     """The look with all that is not long in it divided once more, where the reference runs so, its batch and what lies within it,
-    too."""
+    too; where nothing is left of these, the number of groups or heads."""
     source = search.problem.source
-    every, names = sizes_of(source), batch_names(source) | leading_names(source)
+    every, counts, names = sizes_of(source), counts_of(source), batch_names(source) | leading_names(source)
     batch = {name: every[name] for name in names if name in every}
-    fewer = {
-        name: value if name in family else map_numbers(_made_lighter, value, LIGHTER) for name, value in (batch | sizes).items()
-    }
-    found = search.need_of(fewer) if fewer != sizes else None
-    if found is None or not search.runs(fewer, found):
-        return None
-    return Lighter(with_small(search.problem.source, fewer), fewer)
+    heads = {name: value for name, value in counts.items() if name not in every}
+    for paying in (batch | sizes, heads | batch | sizes):
+        fewer = {name: value if name in family else map_numbers(_made_lighter, value, LIGHTER) for name, value in paying.items()}
+        if all(value == sizes.get(name, counts.get(name)) for name, value in fewer.items()):
+            continue
+        found = search.need_of(fewer)
+        return Lighter(with_small(source, fewer), fewer) if found is not None and search.runs(fewer, found) else None
+    return None
 
 
 def _fits(found: Need) -> bool:

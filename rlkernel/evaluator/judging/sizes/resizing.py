@@ -16,6 +16,8 @@ SHAPE = re.compile(r"kernel|stride|pad|dilat|n(um)?_?(layer|block|stage)s?\b|see
 
 HOISTED = 8
 """Numbers below this are rarely sizes."""
+IMAGE = 4
+"""The places of a tensor of images at least: which one, its channels, its rows and its columns."""
 
 Sizes = dict[str, Any]
 
@@ -264,6 +266,17 @@ def leading_names(source: str) -> set[str]:
         before |= {name for name in names[:-2] if name}
         after |= {name for name in names[-2:] if name}
     return before - after
+
+
+def image_names(source: str) -> set[str]:
+    """The names that `get_inputs` gives first and second where it makes tensors of four places and more: a batch of images, and
+    their channels.
+
+    >>> sorted(image_names("def get_inputs():\\n    return [torch.rand(N, C, H, W), torch.rand(N, K)]\\n"))
+    ['C', 'N']
+    """
+    made = (places[:2] for places in _made_in_inputs(source) if len(places) >= IMAGE)
+    return {place.id for places in made for place in places if isinstance(place, ast.Name)}
 
 
 def _made_in_inputs(source: str) -> Iterator[list[ast.expr]]:

@@ -147,6 +147,50 @@ def test_a_lighter_look_keeps_what_is_long() -> None:
     assert second.lighter is not None and second.lighter.sizes == {"rows": second.sizes["rows"], "columns": 12}
 
 
+HEADS = """
+import torch
+import torch.nn as nn
+batch, heads, keys, channels = 32, 32, 512, 1024
+SMALL = {"batch": 4, "keys": 8, "channels": 16}
+class Model(nn.Module):
+    def forward(self, q, k):
+        return q @ k.transpose(-1, -2)
+def get_inputs():
+    return [torch.rand(batch, heads, keys, channels), torch.rand(batch, heads, keys, channels)]
+def get_init_inputs():
+    return []
+"""
+
+
+def test_a_lighter_look_has_fewer_heads_where_nothing_else_is_left() -> None:
+    """Of two matrices of four keys there is nothing left to divide."""
+    found = lengthened(Problem("p", 1, "train", HEADS), H200)
+    lighter = [
+        one.lighter.sizes for one in found if one.lighter is not None and one.sizes["batch"] == 2 and one.sizes["keys"] <= 4
+    ]
+    assert lighter and all(sizes["heads"] == 4 and sizes["channels"] == 1024 for sizes in lighter)
+
+
+IMAGES = """
+import torch
+import torch.nn as nn
+batch, channels, rows, columns = 16, 32, 512, 512
+SMALL = {"batch": 2, "channels": 4, "rows": 8, "columns": 8}
+class Model(nn.Module):
+    def forward(self, x):
+        return x * 2
+def get_inputs():
+    return [torch.rand(batch, channels, rows, columns)]
+def get_init_inputs():
+    return []
+"""
+
+
+def test_as_many_images_as_at_full_shape_fill_the_blocks_of_a_kernel_that_goes_over_all_elements() -> None:
+    *_, last = filling(Problem("p", 1, "train", IMAGES), H200)
+    assert last.sizes == {"batch": 16, "channels": 32, "rows": 8, "columns": 8}
+
+
 def test_a_lighter_look_has_four_rows_where_there_are_so_many() -> None:
     """Of 24 rows an eighth would be 3, and of three a third stays."""
     for rows, left in ((24, 4), (3, 3)):

@@ -121,6 +121,14 @@ def test_half_precision_is_judged_with_large_weights(known: Any) -> None:
     assert not known("x @ self.weight + y", made=made).outliers
 
 
+def test_a_number_that_is_planted_at_a_jump_excuses_no_other_answer_there(known: Any) -> None:
+    found = known("torch.nn.functional.hardshrink(x, 0.5) + y", "hardshrink")
+    assert found.shown == Shown((Plant(0, (0.5,)),))
+    (limit,) = found.allowed[str(Plant(0, (0.5,)))]
+    # An eighth of the numbers is a half; each one that a rounding led to 0 would be off by 0.5.
+    assert limit.norm < 1e-4 and limit.element < 1e-2
+
+
 def test_what_is_known_goes_over_the_wire(known: Any) -> None:
     found = known("x.clamp(max=200) + y", "clamp")
     assert codec.unpack(codec.to_header(found), Known) == found

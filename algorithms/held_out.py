@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from rlkernel.errors import UsageError
 from rlkernel.history import History
-from rlkernel.interfaces import Sampler
 from rlkernel.types import Group, Problem
 from rlkernel.uniform import Uniform
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Draws no problem whose name contains one of the `parts`; of the others `inner` draws, as if there were no more.
+    """Draws no problem whose name contains one of the `parts`, and every other one equally often, as if there were no more.
 
     Source: ours. Example: `HeldOut(("/product_",))` keeps the family `product` of `envs/world` for validation.
     """
 
     parts: tuple[str, ...] = ()
-    inner: Sampler = field(default_factory=Uniform)
-    """Who chooses among the others."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.parts, tuple) or not all(isinstance(part, str) and part for part in self.parts):
@@ -29,20 +26,21 @@ class HeldOut:
 
     @property
     def rounds(self) -> int:
-        """How often a step may draw at most."""
-        return self.inner.rounds
+        """No group is drawn again."""
+        return 1
 
     def keeps(self, group: Group) -> bool:
-        """Whether `inner` keeps the group."""
-        return self.inner.keeps(group)
+        """Every group is trained."""
+        return True
 
     def __call__(
         self, problems: Sequence[Problem], history: History, count: int, seed: int, without: frozenset[int]
     ) -> tuple[int, ...]:
-        """See `rlkernel.interfaces.Sampler`. Raises UsageError where too few problems are left."""
+        """See `rlkernel.interfaces.Sampler`. Raises UsageError where fewer problems are left than a step has."""
         others = [index for index, problem in enumerate(problems) if not any(part in problem.name for part in self.parts)]
-        if len(set(others) - without) < count:
-            raise UsageError(f"HeldOut.parts is {self.parts!r}: it leaves {len(others)} problems, which are too few for a step")
-        places = frozenset(place for place, index in enumerate(others) if index in without)
-        found = self.inner([problems[index] for index in others], history, count, seed, places)
+        if not without and len(others) < count:
+            raise UsageError(f"HeldOut.parts is {self.parts!r}: {len(others)} problems are left, and a step has {count}")
+        drawn = frozenset(place for place, index in enumerate(others) if index in without)
+        left = min(count, len(others) - len(drawn))
+        found = Uniform()([problems[index] for index in others], history, left, seed, drawn)
         return tuple(others[place] for place in found)

@@ -104,11 +104,6 @@ GRPO_STOP, TRLOO_STOP = (replace(run, name=f"{run.name}_stop", stop=Stop(speedup
 PLAIN = {"optimiser": Optimiser("sgd"), "max_grad_norm": 0.0, "learning_rate": 1e4 * BASE.learning_rate}
 SGD = {name: replace(K4[name], name=f"{name}_k4_sgd", **PLAIN) for name in ("grpo", "trloo", "dr_grpo")}  # type: ignore[arg-type]
 
-# The same without products, which the policy of the preset `world` knows from its cold start.
-PRODUCTS = "/product_"
-"""A part of the names of the problems whose family is `product`; those of `mixed` hold a product, too."""
-WITHOUT_PRODUCTS = replace(BASE, name="trloo_without_products", sampler=HeldOut((PRODUCTS, "/mixed_")))
-
 # The hacking check, as the reward sees it.
 UNCHECKED = replace(BASE, name="unchecked", reward=UncheckedReward())
 WEAK_CHECK = replace(BASE, name="weak_check", reward=UncheckedReward(launched=True))
@@ -122,6 +117,11 @@ MRS_ARM = replace(BASE, name="trloo_mrs", corrections=(MRS(),))
 MRS_PR = replace(MRS_ARM, name="trloo_mrs_pr", reward=PR())
 MRS_PRS = replace(MRS_ARM, name="trloo_mrs_prs", corrections=(MRS(), PRS()))
 MRS_PR_PRS = replace(MRS_PR, name="trloo_mrs_pr_prs", corrections=(MRS(), PRS()))
+
+# The whole recipe without matrix products, which the policy of the preset `world` knows from its cold start.
+PRODUCTS = "/product_"
+"""A part of the names of the problems of the family `product`; those of `mixed` hold a product, too."""
+WITHOUT_PRODUCTS = replace(MRS_PR_PRS, name="recipe_without_products", sampler=HeldOut((PRODUCTS, "/mixed_")))
 
 # The last step of the recipe where lazy kernels are as good as any, so that coverage stays low without it.
 CAPPED_MRS = replace(CAPPED, name="capped_mrs", corrections=(MRS(),))

@@ -152,7 +152,7 @@ class Sampler(Protocol):
         self, problems: Sequence[Problem], history: History, count: int, seed: int, without: frozenset[int]
     ) -> tuple[int, ...]:
         """`count` different indices of problems, as a function of the arguments alone. without: those that this step has drawn
-        already, which are not drawn again; at least `count` others are left."""
+        already, which are not drawn again; a sampler that has fewer others gives those."""
 
 
 Decode = Callable[[Sequence[int]], str]

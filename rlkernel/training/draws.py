@@ -46,6 +46,8 @@ class Draws:
             if wanted <= 0:
                 break
             chosen = self._sampler(self._problems, self.history, wanted, self._seed, drawn)
+            if not chosen:
+                break
             drawn |= frozenset(chosen)
             groups = await sample([self._problems[i] for i in chosen], number)
             self.history = self.history.with_groups(step, groups)

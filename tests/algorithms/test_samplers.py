@@ -34,9 +34,11 @@ def group(problem: Problem, rewards: Sequence[Sequence[float]]) -> Group:
     return Group(problem, tuple(Trajectory(problem, tuple(map(turn, of))) for of in rewards))
 
 
-def drawn(sampler: Sampler, steps: int, count: int, *, flat: Sequence[str] = (), seed: int = 3) -> list[list[str]]:
+def drawn(
+    sampler: Sampler, steps: int, count: int, *, flat: Sequence[str] = (), seed: int = 3, problems: Sequence[Problem] = PROBLEMS
+) -> list[list[str]]:
     """The problems that each step trains. flat: problems whose rewards are all equal; the others have a solve rate of 1/2."""
-    draws = Draws(PROBLEMS, sampler, count, seed, None)
+    draws = Draws(problems, sampler, count, seed, None)
 
     async def sample(problems: Sequence[Problem], number: int) -> tuple[Group, ...]:
         return tuple(group(p, [[0.0], [0.0]] if p.name in flat else [[0.0], [1.0]]) for p in problems)
@@ -108,16 +110,21 @@ def test_what_is_held_out_is_never_drawn_and_the_others_as_if_they_were_alone() 
     assert [name for step in steps for name in step][:9] == [alone[place] for place in order]
 
 
-def test_a_sampler_inside_decides_what_is_drawn_again() -> None:
+def test_what_is_held_out_stays_so_where_groups_are_drawn_again() -> None:
     flat = [p.name for p in PROBLEMS[1:5]]
-    sampler = HeldOut(("p0",), DynamicSampling(rounds=10))
-    assert sampler.rounds == 10
-    assert all(not set(step) & {"p0", *flat} for step in drawn(sampler, 5, 4, flat=flat))
+    sampler = DynamicSampling(HeldOut(("p0",)), rounds=3)
+    # Three rounds draw 4, and up to 4 and 4 more, of nine problems of which five have spread.
+    assert all(len(set(step)) == 3 and not set(step) & {"p0", *flat} for step in drawn(sampler, 4, 3, flat=flat))
+    # Four rounds draw 4, 4 and the last of nine, and nothing; the last four that were drawn fill the batch.
+    everything = [p.name for p in PROBLEMS]
+    (step,) = drawn(DynamicSampling(HeldOut(("p0",)), rounds=5), 1, 4, flat=everything)
+    (alone,) = drawn(DynamicSampling(rounds=5), 1, 4, flat=everything, problems=PROBLEMS[1:])
+    assert step == alone
 
 
 def test_too_few_problems_are_left() -> None:
-    with pytest.raises(UsageError, match=r"^HeldOut.parts is \('p',\): it leaves 0 problems, which are too few for a step$"):
-        drawn(HeldOut(("p",)), 1, 1)
+    with pytest.raises(UsageError, match=r"^HeldOut.parts is \('p1', '2'\): 8 problems are left, and a step has 9$"):
+        drawn(HeldOut(("p1", "2")), 1, 9)
     for parts in ("p", ("",), ["p"]):
         with pytest.raises(UsageError, match=r"^HeldOut.parts is .*: give a tuple of parts of the names"):
             HeldOut(parts)  # type: ignore[arg-type]

@@ -155,7 +155,8 @@ def step_of(program: Program, name: str) -> Launch:
     in_init = name.startswith("init:")
     steps = program.once if in_init else program.forward
     number = name.removeprefix("init:") if in_init else name
-    if not (number.isdecimal() and len(number) < 7 and int(number) < len(steps)):
+    plain = number.isascii() and number.isdecimal() and len(number) < 7 and str(int(number)) == number  # and no other name of it
+    if not (plain and int(number) < len(steps)):
         raise wire.BadMessage(f"a binary for step {name[:20]!r}")
     step = steps[int(number)]
     if not isinstance(step, Launch):
@@ -173,12 +174,17 @@ def collect(
     found: dict[str, dict[int, Compiled]] = {}
     cubins: dict[str, bytes] = {}
     known: dict[str, Compiled] = {}
+    digests: dict[str, str] = {}
     for name, configs in kernels.items():
         launch = step_of(program, name)
         for number, facts in configs.items():
             if not 0 <= number < len(launch.configs):
                 raise wire.BadMessage(f"a binary for config {number}")
-            if facts.key.partition("-")[0] != text_digest(program, launch, launch.configs[number], arch):
+            config = launch.configs[number]
+            text = repr((launch.function, config.constants, config.options))  # of a hundred thousand launches, few differ
+            if text not in digests:
+                digests[text] = text_digest(program, launch, config, arch)
+            if facts.key.partition("-")[0] != digests[text]:
                 raise wire.BadMessage("a binary under another kernel's name")
             if facts.key not in known:
                 known[facts.key], cubins[facts.key] = _take(facts, sent, directory)

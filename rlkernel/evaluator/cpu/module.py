@@ -103,6 +103,6 @@ def configs_alike(compiled: dict[int, int], full: Program, other: Program) -> di
 def step_number(name: str) -> int:
     """ "3" -> 3, "init:0" -> -1. Raises MalformedProgram."""
     number = name.removeprefix("init:")
-    if not (number.isascii() and number.isdecimal() and len(number) < 7):
+    if not (number.isascii() and number.isdecimal() and len(number) < 7 and str(int(number)) == number):
         raise MalformedProgram(f"a configuration for step {name[:20]!r}")
     return int(number) if number == name else -1 - int(number)

@@ -34,6 +34,8 @@ from rlkernel.evaluator.program.schema import Launch
 from rlkernel.types import Closeness
 
 STEP_SLACK_US = 4.0
+NO_ROOM = ", and the GPU has no memory for a second look"
+"""Stands behind a miss of size whose inputs are too large to be looked at once more."""
 ATTRIBUTIONS = 4
 """A host that is held up leaves gaps between the steps: then they are timed again, behind a spin three times as long."""
 
@@ -64,8 +66,10 @@ class Session(Rounds):
         kind = Kind(stress=known.stress, perturbed=known.perturbs, plants=known.plants, places=known.places)
         match, live = self._first_round(kind)
         if not match.matches:
-            plain = self._ordinary()  # what is wrong at the usual scale too is told without mention of another
-            return match if plain.matches else plain, {}, False
+            with suppress(torch.OutOfMemoryError):
+                plain = self._ordinary()  # what is wrong at the usual scale too is told without mention of another
+                match = match if plain.matches else plain
+            return match, {}, False
         for further in self._further_kinds(kind):
             checks = Checks(self.fused)
             match = self._judged(checks, self.round(checks, self.subject, further))
@@ -200,13 +204,13 @@ class Session(Rounds):
         if match.matches or not match.numeric:
             return match
         model = self._reference(one.seeds, one.kind)
-        with suppress(torch.OutOfMemoryError):  # what is too large to be looked at once more is wrong
+        try:
             made = Call(model, self.problem.inputs(one.seeds.inputs, one.kind), one.seeds.forward, one.expected)
             if look_closer(one.outcome.output, made, one.state, self.precision, passes).matches:
                 return Match(True, "", match.error)
-        with suppress(torch.OutOfMemoryError):
-            match = replace(match, detail=match.detail + self._ignored(one))
-        return match
+            return replace(match, detail=match.detail + self._ignored(one))
+        except torch.OutOfMemoryError:
+            return replace(match, detail=match.detail + NO_ROOM)
 
     def _ignored(self, one: Round) -> str:
         """Which constant parameters explain the round's wrong output."""

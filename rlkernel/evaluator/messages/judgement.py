@@ -100,6 +100,8 @@ class Edge:
     """Whether a few of them lie wholly below zero."""
     tiny: bool = True
     """Whether a few of them are tiny."""
+    small: bool = False
+    """Whether these are only small, because the reference has no number of its own that tinier ones could show."""
 
 
 @dataclass(frozen=True, slots=True)

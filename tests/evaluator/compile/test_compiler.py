@@ -17,15 +17,25 @@ import pytest
 import torch
 
 from rlkernel.evaluator import wire
-from rlkernel.evaluator.compile.binaries import MAX_CONFIGS, Kernels, collect, compiled_from_json, read, text_digest, write
+from rlkernel.evaluator.compile.binaries import (
+    MAX_CONFIGS,
+    Kernels,
+    collect,
+    compiled_from_json,
+    read,
+    step_of,
+    text_digest,
+    write,
+)
 from rlkernel.evaluator.compile.compiler import Compilation, compile_program
 from rlkernel.evaluator.compile.signature import CompileFailed, MachineLacks
+from rlkernel.evaluator.cpu.module import step_number
 from rlkernel.evaluator.devices import PROFILES
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import Binaries
 from rlkernel.evaluator.processes import sandbox
 from rlkernel.evaluator.program.schema import Config, Function, Launch, Op, Program
-from rlkernel.evaluator.program.values import DeviceRef, FunctionRef, ModuleRef, TensorRef, TorchName
+from rlkernel.evaluator.program.values import DeviceRef, FunctionRef, MalformedProgram, ModuleRef, TensorRef, TorchName
 
 PROFILE = PROFILES["h200"]
 TL = {"tl": ModuleRef("triton.language")}
@@ -258,7 +268,8 @@ FORGERIES: dict[str, tuple[Forge, str]] = {
     "another kernel's key": (lambda r, f: f.update(key="0" * 32 + f["key"][32:]), "under another kernel's name"),
     "no key": (lambda r, f: f.update(key="../../x"), "bad facts"),
     "unknown step": (lambda r, f: add(r, "7"), "a binary for step '7'"),
-    "a step of seven digits": (lambda r, f: add(r, "1000001"), "a binary for step '1000001'"),
+    "another name of a step": (lambda r, f: add(r, "01"), "a binary for step '01'"),
+    "digits of another script": (lambda r, f: add(r, "١"), "a binary for step '١'"),
     "no launch": (lambda r, f: add(r, "0"), "which is no launch"),
     "unknown config": (lambda r, f: places(r)["1"].update({"1": 0}), "a binary for config 1"),
     "unknown parameter": (lambda r, f: f.update(parameters=[["y", "i32"]]), "unknown parameters"),
@@ -273,6 +284,19 @@ FORGERIES: dict[str, tuple[Forge, str]] = {
     "no places": (lambda r, f: r["kernels"].pop("places"), "kernels: not items and their places"),
     "no kernels": (lambda r, f: r.pop("kernels"), "no Binaries: other fields"),
 }
+
+
+def test_steps_have_up_to_six_digits() -> None:
+    launch = program().launches[0]
+    many = replace(program(), forward=(launch,) * 100_001, init=(launch,) * 2)
+    assert step_of(many, "100000") is launch and step_of(many, "init:1") is launch
+    for name in ("100001", "init:2", "-1", "init:", "1e3", "00", "9" * 5000):
+        with pytest.raises(wire.BadMessage, match="a binary for step"):
+            step_of(many, name)
+    assert [step_number(name) for name in ("0", "100000", "init:0", "init:262143")] == [0, 100000, -1, -262144]
+    for name in ("01", "init:00", "١", "1000000", ""):
+        with pytest.raises(MalformedProgram, match="a configuration for step"):
+            step_number(name)
 
 
 @pytest.fixture(scope="module")

@@ -110,6 +110,23 @@ def test_a_candidate_that_is_wrong_from_some_call_on_is_wrong(stay: Any, first: 
     assert (found.measured, found.close) == (None, Closeness.NO if first < 2 else Closeness.TIGHT)
 
 
+def test_a_miss_that_is_too_large_for_a_second_look_is_wrong(stay: Any, monkeypatch: pytest.MonkeyPatch, room: Any) -> None:
+    def no_room(*given: Any) -> Any:
+        raise torch.OutOfMemoryError
+
+    def kernel(args: dict[str, Any], number: int) -> None:
+        args["y"].copy_(2.1 * args["x"])
+
+    monkeypatch.setattr(room.session, "look_closer", no_room)
+    found, _ = stay(kernel)
+    assert not found.matches and found.detail.endswith(", and the GPU has no memory for a second look")
+    # Nor is there any for a look at the problem's own inputs, by which KernelBench compares.
+    monkeypatch.setattr(room.session, "closeness", no_room)
+    found, _ = stay(kernel)
+    assert not found.matches and found.detail.endswith(", and the GPU has no memory for a second look")
+    assert "inputs scaled by 8" in found.detail and found.close is None
+
+
 @pytest.mark.parametrize("number", [1, 2, 3, 4, 5])
 def test_one_call_that_leaves_an_element_is_seen(stay: Any, number: int) -> None:
     """The memory holds what was written over it before the call. The next calls, which are looked at alone, are right."""

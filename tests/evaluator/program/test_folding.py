@@ -159,6 +159,12 @@ def test_a_weight_with_outliers_is_known_by_the_numbers_that_were_drawn(factor: 
     assert not folding._scaled(drawn, weight.where(~larger, 63 * drawn)), "not so many times as large"
 
 
+def test_a_vector_has_no_outliers() -> None:
+    drawn = torch.linspace(1.0, 2.0, 64)
+    weight = torch.where(torch.arange(64) % 16 == 3, 64.0 * drawn, drawn)
+    assert not folding._scaled(drawn, weight) and folding._scaled(drawn.view(8, 8), weight.view(8, 8))
+
+
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_a_weight_is_known_by_what_is_rounded_to_it_later(dtype: str) -> None:
     """Two weights are drawn in float32, packed, and rounded once; the reference has rounded each of them before."""

@@ -5,19 +5,21 @@ It bears rows that it treats on their own: what these change in an output, no ot
 along the other axis. And an output may not grow by much, because what is large hides what is small.
 
 Nor may rows be so small that the reference itself does not know its answer. Example: indices of the largest of 64 probabilities
-that are all 1/64 and a millionth of it. Then rows lie below zero alone. So they do where the reference has no eps: tiny rows are
-there to show one, and would show otherwise that a kernel guards a division by a small number of its own. Source: ours.
+that are all 1/64 and a millionth of it. Then rows lie below zero alone.
+
+Tiny rows show numbers of the reference's own, such as an eps. Where it has none, so that its answers keep their proportions if
+all of an input is tiny, rows are only small: tiny ones would show that a kernel guards a division by 1e-8. Source: ours.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import nn
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from rlkernel.evaluator.judging.errors.own_error import undecided
 from rlkernel.evaluator.judging.inputs.edges import TINY, with_rows_of
@@ -38,33 +40,14 @@ USUAL_GROWTH = 4.0
 """How much larger it may be in other dtypes."""
 LARGER = 4.0
 """Factor on rows of another draw, so that all maxima lie in them."""
+PROPORTIONAL = 1e-3
+"""How far answers to a tiny input may be from a power of what it is multiplied by, relative."""
 FEW = 16
 """Elements up to which an output is a total, such as a loss, in which no row stands on its own."""
-EPS = 1e-3
-"""Numbers up to this size that an operator is given may be an eps."""
 
 
 class _Enough(Exception):
     """The reference was called often enough."""
-
-
-class _Small(TorchDispatchMode):
-    """Notes whether a call's operators are given an eps: an argument of that name, or a small number, also as a tensor."""
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.seen = False
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
-        self.seen = self.seen or any(_is_small(value) for value in (*args, *(kwargs or {}).values()))
-        self.seen |= any(argument.name in ("eps", "epsilon") for argument in func._schema.arguments)
-        return func(*args, **(kwargs or {}))
-
-
-def _is_small(value: Any) -> bool:
-    if isinstance(value, torch.Tensor):
-        return value.numel() == 1 and value.is_floating_point() and 0.0 < abs(value.item()) <= EPS
-    return isinstance(value, float) and 0.0 < abs(value) <= EPS
 
 
 @dataclass
@@ -78,8 +61,6 @@ class _Calls:
     usual: Sequence[Change | None]
     """What is done to each input besides."""
     seed: int
-    small: _Small
-    """Watches what the reference does."""
     left: int = MOST
 
     def outputs(self, edges: Sequence[Edge], around: Edge | None = None) -> list[torch.Tensor]:
@@ -93,9 +74,13 @@ class _Calls:
             others = tensors_of(changed(mapped(self.others, torch.clone), self.usual))
             here = tensors_of(given)[around.place]
             here.copy_(with_rows_of(others[around.place].mul_(LARGER), here, around))
-        with self.small:
-            made = call(self.model, given, self.seed)
-        return [valued(t) for t in mapped(tensors_of(made), torch.clone)]
+        return [valued(t) for t in mapped(tensors_of(call(self.model, given, self.seed)), torch.clone)]
+
+    def where_tiny(self, place: int) -> list[torch.Tensor]:
+        """What the reference gives where all of one input is as small as the tiniest rows."""
+        given = changed(mapped(self.inputs, torch.clone), self.usual)
+        tensors_of(given)[place].mul_(TINY[-1])
+        return [valued(t) for t in mapped(tensors_of(call(self.model, given, self.seed)), torch.clone)]
 
     def undecided(self, places: Sequence[int], factor: float) -> bool:
         """Whether whole numbers are others in float64, of one of the two draws, where the inputs at these places are multiplied
@@ -117,8 +102,7 @@ def edges(
 
     inputs, others: as their author draws them, twice; usual: what is done to them besides. None are named where the reference
     refuses such arguments, or gives NaN even without such rows. The model's state changes."""
-    small = _Small()
-    calls, found = _Calls(model, inputs, others, usual, seed, small), list[Edge]()
+    calls, found = _Calls(model, inputs, others, usual, seed), list[Edge]()
     try:
         before = last = calls.outputs([])
         if any(bool(torch.isnan(output).any()) for output in before):
@@ -132,10 +116,27 @@ def edges(
         pass
     except Exception:  # a reference may refuse such inputs in its own way
         return ()
-    whole = any(equal_or_wrong(output.dtype) for output in before)
-    if small.seen and (not (found and whole) or _decided(calls, found)):
-        return tuple(found)
-    return tuple(replace(edge, tiny=False) for edge in found if edge.low)
+    if found and any(equal_or_wrong(output.dtype) for output in before) and not _decided(calls, found):
+        return tuple(replace(edge, tiny=False) for edge in found if edge.low)
+    return tuple(replace(edge, small=_keeps_proportions(calls, edge.place, before)) for edge in found)
+
+
+def _keeps_proportions(calls: _Calls, place: int, usual: Sequence[torch.Tensor]) -> bool:
+    """Whether each output is multiplied by a power of what an input is multiplied by as a whole, 0 included."""
+    try:
+        return all(map(_is_multiple, calls.where_tiny(place), usual))
+    except Exception:  # as above
+        return False
+
+
+def _is_multiple(now: torch.Tensor, before: torch.Tensor) -> bool:
+    if now.shape != before.shape or not holds_numbers(before):
+        return torch.equal(now, before)
+    x, y = before.flatten().float(), now.flatten().float()
+    factor = float(y @ x) / float(x @ x)
+    twice = 2.0 * math.log(factor, TINY[-1])  # roots have half a power
+    is_power = abs(twice - round(twice)) <= PROPORTIONAL
+    return is_power and float((y - factor * x).norm()) <= PROPORTIONAL * float(y.norm())
 
 
 def _decided(calls: _Calls, edges: Sequence[Edge]) -> bool:

@@ -18,6 +18,9 @@ SHARE = 8
 """One in so many rows is tiny, and one in so many lies below zero; one of each at least."""
 TINY = (2.0**-13, 2.0**-20)
 """Factors of the first and of the second half of the tiny rows. Variances of 64 become 1e-6 and 6e-11."""
+SMALL = 2.0**-7
+"""The factor of such rows where tinier ones would show nothing of the reference's own. A mean of 4 becomes 0.03, of which 1e-6 is
+not seen."""
 BELOW = 16.0
 """How far below zero all numbers of a low row lie at least: below the -10 that a maximum may be started at, and far above the -87
 at which an exponential of float32 vanishes."""
@@ -31,8 +34,9 @@ def edged(tensor: torch.Tensor, edge: Edge) -> torch.Tensor:
     if edge.tiny:
         tiny = _rows(tensor, edge.axis, 2)
         first = -(-tiny.shape[edge.axis] // 2)
-        tiny.narrow(edge.axis, 0, first).mul_(TINY[0])
-        tiny.narrow(edge.axis, first, tiny.shape[edge.axis] - first).mul_(TINY[1])
+        one, other = (SMALL, SMALL) if edge.small else TINY
+        tiny.narrow(edge.axis, 0, first).mul_(one)
+        tiny.narrow(edge.axis, first, tiny.shape[edge.axis] - first).mul_(other)
     if edge.low:
         rows = _rows(tensor, edge.axis, 4)
         low = rows * (BELOW / DEVIATION / _sizes(rows, edge.axis)).to(rows.dtype)

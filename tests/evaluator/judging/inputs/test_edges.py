@@ -20,23 +20,20 @@ SEEDS = (1, 2, 3)
 
 
 class Forward(nn.Module):
-    def __init__(self, function: Callable[..., Any], eps: float = 0.0) -> None:
+    def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__()
-        self.function, self.eps = function, eps
+        self.function = function
 
     def forward(self, *inputs: Any) -> Any:
-        torch.zeros(1).add(self.eps)  # no row is tiny where there is none
         return self.function(*inputs)
 
 
-def found(
-    function: Callable[..., Any], *shapes: tuple[int, ...], dtype: torch.dtype = torch.float32, eps: float = 1e-6
-) -> tuple[Edge, ...]:
+def found(function: Callable[..., Any], *shapes: tuple[int, ...], dtype: torch.dtype = torch.float32) -> tuple[Edge, ...]:
     def draw(seed: int) -> list[Any]:
         torch.manual_seed(seed)
         return [torch.randn(shape, dtype=dtype) for shape in shapes]
 
-    return places(lambda: Forward(function, eps), draw, SEEDS, Stress.EXTREME).edges
+    return places(lambda: Forward(function), draw, SEEDS, Stress.EXTREME).edges
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
@@ -76,20 +73,37 @@ def test_rows_are_not_so_small_that_a_reference_cannot_tell_its_indices(count: i
     assert found(lambda x: torch.softmax(x, -1).argsort(-1), (256, 64)) == low
     assert found(lambda x: torch.softmax(x, -1).sort(-1), (256, 64)) == low
     # The numbers themselves are told apart, however small they are.
-    assert found(lambda x: x.topk(count), (256, 64)) == (Edge(0, 0, True),)
-    assert found(lambda x: x.argmax(-1), (256, 64)) == (Edge(0, 0, True),)
+    assert found(lambda x: x.topk(count), (256, 64)) == (Edge(0, 0, True, small=True),)
+    assert found(lambda x: x.argmax(-1), (256, 64)) == (Edge(0, 0, True, small=True),)
 
 
-@pytest.mark.parametrize("eps", [0.0, 0.5])
-def test_no_row_is_tiny_where_a_reference_has_no_eps(eps: float) -> None:
-    low, both = (Edge(0, 0, True, tiny=False),), (Edge(0, 0, True),)
-    assert found(lambda x: torch.softmax(x, 1), (8, 16), eps=eps) == low
-    assert found(lambda x: x / x.abs().mean(1, keepdim=True), (8, 16), eps=eps) == low
-    assert found(lambda x: x / (x.abs().mean(1, keepdim=True) + 1e-5), (8, 16), eps=eps) == both
-    assert found(lambda x: F.layer_norm(x, (16,)), (8, 16), eps=eps) == both
-    assert found(lambda x: F.normalize(x, dim=1), (8, 16), eps=eps) == both
-    assert found(lambda x: F.rms_norm(x, (16,)), (8, 16), eps=eps) == both
-    assert found(lambda x: x / (x.abs().mean(1, keepdim=True) + torch.tensor([1e-5])), (8, 16), eps=eps) == both
+@pytest.mark.parametrize(
+    ("function", "small"),
+    [
+        (lambda x: x / x.abs().mean(1, keepdim=True), True),
+        (lambda x: x.abs().sqrt(), True),
+        (lambda x: torch.relu(x).square(), True),
+        (lambda x: x.sign(), True),
+        (lambda x: x / (x.abs().mean(1, keepdim=True) + 1e-5), False),
+        (lambda x: x / (x.abs().mean(1, keepdim=True) + torch.full((8, 1), 1e-5)), False),
+        (lambda x: F.layer_norm(x, (16,), eps=0.5), False),
+        (lambda x: F.normalize(x, dim=1, eps=1e-3), False),
+        (lambda x: F.rms_norm(x, (16,)), False),
+        (lambda x: x / (1.0 + x.abs().sum(1, keepdim=True)), False),  # its own number is no eps
+        (lambda x: x * (1.0 - 1.0 / x.norm(dim=1, keepdim=True)).clamp(min=0.0), False),  # nor is a limit
+        (lambda x: (x, torch.softmax(x, 1)), False),
+    ],
+)
+def test_rows_are_only_small_where_a_reference_has_no_number_of_its_own(function: Any, small: bool) -> None:
+    assert found(function, (8, 16)) == (Edge(0, 0, True, small=small),)
+
+
+def test_small_rows_are_as_many_as_tiny_ones() -> None:
+    torch.manual_seed(0)
+    x = torch.randn(32, 24)
+    tiny, small = edged(x.clone(), Edge(0, 0, True)), edged(x.clone(), Edge(0, 0, True, small=True))
+    assert torch.equal(small[8:12], x[8:12] * 2.0**-7)
+    assert torch.equal(small[:8], tiny[:8]) and torch.equal(small[12:], tiny[12:])
 
 
 def test_half_of_the_tiny_rows_are_tinier_and_zeros_stay_zeros() -> None:
@@ -112,10 +126,10 @@ def test_one_row_of_two_is_tiny_and_none_is_low() -> None:
         (lambda x: torch.softmax(x, 1), (8, 16), Edge(0, 0, True)),
         (lambda x: torch.softmax(x, 0), (16, 8), Edge(0, 1, True)),
         (lambda x: F.batch_norm(x, None, None, training=True), (16, 8, 9), Edge(0, 1, True)),
-        (lambda x: F.max_pool2d(x, 2), (2, 4, 8, 8), Edge(0, 1, True)),
+        (lambda x: F.max_pool2d(x, 2), (2, 4, 8, 8), Edge(0, 1, True, small=True)),
         (lambda x: F.group_norm(x, 4), (8, 16, 9), Edge(0, 0, True)),
         (lambda x: torch.tanh(x), (8, 16), Edge(0, 0, True)),
-        (lambda x: x.pow(4).mean(1), (32, 64), Edge(0, 0, False)),  # what is low would be most of the output
+        (lambda x: x.pow(4).mean(1), (32, 64), Edge(0, 0, False, small=True)),  # what is low would be most of the output
         (lambda x: F.cross_entropy(x, torch.zeros(8, dtype=torch.int64)), (8, 16), Edge(0, 0, True)),  # a total
     ],
 )
@@ -152,9 +166,9 @@ def test_there_are_none_where_a_reference_does_not_bear_them(function: Any) -> N
 @pytest.mark.parametrize(
     ("function", "shapes", "most"),
     [
-        (lambda x: torch.softmax(x, 1), [(8, 16)], 3),  # as it is, other rows, these rows
-        (torch.matmul, [(16, 24), (24, 32)], 8),
-        (F.scaled_dot_product_attention, [(3, 4, 8, 16)] * 3, 7),
+        (lambda x: torch.softmax(x, 1), [(8, 16)], 4),  # as it is, other rows, these rows, all of it tiny
+        (torch.matmul, [(16, 24), (24, 32)], 10),
+        (F.scaled_dot_product_attention, [(3, 4, 8, 16)] * 3, 10),
         (lambda x: x * float("nan"), [(8, 16)], 1),
     ],
 )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from rlkernel.errors import UsageError
 from rlkernel.history import History
 from rlkernel.types import Group, Problem
-from rlkernel.uniform import Uniform
+from rlkernel.uniform import uniform_among
 
 
 @dataclass(frozen=True)
@@ -53,16 +53,8 @@ class ByLevel:
             places[generator.choices(open_levels, weights)[0]] += 1
         chosen: list[int] = []
         for level, number in places.items():
-            chosen += _uniform(problems, left[level], history, number, seed)
-        return (*chosen, *_uniform(problems, rest, history, count - len(chosen), seed))
+            chosen += uniform_among(problems, left[level], history, number, seed)
+        return (*chosen, *uniform_among(problems, rest, history, count - len(chosen), seed))
 
     def _levels(self) -> list[int]:
         return [level for level, share in enumerate(self.shares, 1) if share > 0]
-
-
-def _uniform(problems: Sequence[Problem], among: Sequence[int], history: History, count: int, seed: int) -> list[int]:
-    """`count` of the indices `among`, as `Uniform` draws them if there are no others."""
-    if not count or not among:
-        return []
-    found = Uniform()([problems[i] for i in among], history, min(count, len(among)), seed, frozenset())
-    return [among[i] for i in found]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rlkernel.errors import UsageError
 from rlkernel.history import History
 from rlkernel.types import Group, Problem
-from rlkernel.uniform import Uniform
+from rlkernel.uniform import uniform_among
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,4 @@ class HeldOut:
         others = [index for index, problem in enumerate(problems) if not any(part in problem.name for part in self.parts)]
         if not without and len(others) < count:
             raise UsageError(f"HeldOut.parts is {self.parts!r}: {len(others)} problems are left, and a step has {count}")
-        drawn = frozenset(place for place, index in enumerate(others) if index in without)
-        left = min(count, len(others) - len(drawn))
-        found = Uniform()([problems[index] for index in others], history, left, seed, drawn)
-        return tuple(others[place] for place in found)
+        return uniform_among(problems, others, history, count, seed, without)

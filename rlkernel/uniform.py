@@ -40,3 +40,17 @@ class Uniform:
             if len(chosen) == count:
                 break
         return tuple(chosen)
+
+
+def uniform_among(
+    problems: Sequence[Problem], among: Sequence[int], history: History, count: int, seed: int,
+    without: frozenset[int] = frozenset(),
+) -> tuple[int, ...]:  # fmt: skip
+    """`count` of the indices `among`, or as many as there are, as `Uniform` draws them if there are no others. without: those
+    that are not drawn again."""
+    drawn = frozenset(place for place, index in enumerate(among) if index in without)
+    left = min(count, len(among) - len(drawn))
+    if not left:
+        return ()
+    found = Uniform()([problems[index] for index in among], history, left, seed, drawn)
+    return tuple(among[place] for place in found)

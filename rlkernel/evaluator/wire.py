@@ -93,6 +93,17 @@ class Body:
         return at
 
 
+def whole_number(text: str, digits: int) -> int | None:
+    """The whole number that a text is, of so many digits at most and written as numbers are; None where it is none.
+
+    >>> [whole_number(text, 2) for text in ("7", "07", "123", "-1", "")]
+    [7, None, None, None, None]
+    """
+    if not (text.isascii() and text.isdecimal() and len(text) <= digits):
+        return None
+    return int(text) if str(int(text)) == text else None
+
+
 def pack(header: dict[str, Any], body: Body | None = None) -> bytes:
     """A message in one piece."""
     if body is None:

@@ -24,6 +24,8 @@ from rlkernel.evaluator.program.reached import kernel_text
 from rlkernel.evaluator.program.schema import Config, Launch, Program
 from rlkernel.evaluator.version import binary_version
 
+STEP_DIGITS = 6
+"""The most digits of a step's number: a Program has 131,072 steps at most, and twice as many that prepare."""
 MAX_CONFIGS = 16
 """Configurations of an autotuned launch that are compiled; further ones are not considered."""
 _KEY = re.compile(r"[0-9a-f]{32}-[0-9a-f]{32}")
@@ -154,11 +156,11 @@ def step_of(program: Program, name: str) -> Launch:
     """The launch that "3" or "init:0" names. Raises wire.BadMessage."""
     in_init = name.startswith("init:")
     steps = program.once if in_init else program.forward
-    number = name.removeprefix("init:") if in_init else name
-    plain = number.isascii() and number.isdecimal() and len(number) < 7 and str(int(number)) == number  # and no other name of it
-    if not (plain and int(number) < len(steps)):
+    number = name.removeprefix("init:")
+    index = wire.whole_number(number, STEP_DIGITS)
+    if index is None or index >= len(steps):
         raise wire.BadMessage(f"a binary for step {name[:20]!r}")
-    step = steps[int(number)]
+    step = steps[index]
     if not isinstance(step, Launch):
         raise wire.BadMessage(f"a binary for step {name}, which is no launch")
     return step

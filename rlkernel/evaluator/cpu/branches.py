@@ -232,12 +232,16 @@ def words(
     waits that does nothing; `open_`: is told that memory decides a branch; `takes`: is told which side all programs take, or, of
     a launch that is not priced, one of them."""
 
-    def decided(test: Any, branch: Place) -> bool | None:
+    def taken(test: Any, branch: Place) -> bool | None:
         found = _side(test)
+        if found is not None and _is_one_for_all(test):
+            takes(branch, found)
+        return found
+
+    def decided(test: Any, branch: Place) -> bool | None:
+        found = taken(test, branch)
         if found is None:
             open_()
-        elif _is_one_for_all(test):
-            takes(branch, found)
         return found
 
     def wait(test: Any) -> bool:
@@ -250,10 +254,8 @@ def words(
         return at_least(marked_copy(as_tensor(value)), other)
 
     def choice(test: Any, first: Callable[[], Any], second: Callable[[], Any], branch: Place) -> Any:
-        side = _side(test)
+        side = taken(test, branch)
         if side is not None:
-            if _is_one_for_all(test):
-                takes(branch, side)
             return first() if side else second()
         one = first()
         return unknown(second(), one)

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from rlkernel.evaluator import wire
+from rlkernel.evaluator.compile.binaries import STEP_DIGITS
 from rlkernel.evaluator.cpu.interpreter import Interpreter
 from rlkernel.evaluator.cpu.tried import Tried
 from rlkernel.evaluator.judging.references.reference_calls import as_reference, hand_over
@@ -103,6 +104,7 @@ def configs_alike(compiled: dict[int, int], full: Program, other: Program) -> di
 def step_number(name: str) -> int:
     """ "3" -> 3, "init:0" -> -1. Raises MalformedProgram."""
     number = name.removeprefix("init:")
-    if not (number.isascii() and number.isdecimal() and len(number) < 7 and str(int(number)) == number):
+    index = wire.whole_number(number, STEP_DIGITS)
+    if index is None:
         raise MalformedProgram(f"a configuration for step {name[:20]!r}")
-    return int(number) if number == name else -1 - int(number)
+    return index if number == name else -1 - index

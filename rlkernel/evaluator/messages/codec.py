@@ -183,9 +183,10 @@ def _dict(key: Form, item: Form, *, numbers: bool) -> Form:
     def read(name: str) -> Any:
         if not numbers:
             return key.decode(name)
-        if not (name.isascii() and name.isdecimal() and len(name) < 10 and str(int(name)) == name):
+        number = wire.whole_number(name, 9)
+        if number is None:
             raise BadMessage("not a whole number as a key")
-        return key.decode(int(name))
+        return key.decode(number)
 
     def decode(value: Any) -> dict[Any, Any]:
         if not isinstance(value, dict):

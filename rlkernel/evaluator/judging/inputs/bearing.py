@@ -6,7 +6,7 @@ halves a NaN for ever. So its operators are counted, and a call that makes many 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -70,6 +70,11 @@ class Usual:
                 return kinds_of(tensors_of(call(model, given, self.seed)))
         except Exception:  # a reference may refuse such inputs in its own way
             return None
+
+
+def places_in_memory(inputs: Sequence[torch.Tensor]) -> dict[int, int]:
+    """Where the memory of an input begins -> its place among the inputs, by which an operator's operand is told to be one."""
+    return {tensor.untyped_storage().data_ptr(): place for place, tensor in enumerate(inputs) if tensor.numel()}
 
 
 def usual_call(model: nn.Module, inputs: list[Any], watching: Mode | None = None, *, seed: int = 0) -> Usual:

@@ -74,25 +74,31 @@ class _Calls:
             others = tensors_of(changed(mapped(self.others, torch.clone), self.usual))
             here = tensors_of(given)[around.place]
             here.copy_(with_rows_of(others[around.place].mul_(LARGER), here, around))
-        return [valued(t) for t in mapped(tensors_of(call(self.model, given, self.seed)), torch.clone)]
+        return self._answers(given)
 
     def where_tiny(self, place: int) -> list[torch.Tensor]:
         """What the reference gives where all of one input is as small as the tiniest rows."""
-        given = changed(mapped(self.inputs, torch.clone), self.usual)
-        tensors_of(given)[place].mul_(TINY[-1])
-        return [valued(t) for t in mapped(tensors_of(call(self.model, given, self.seed)), torch.clone)]
+        return self._answers(self._multiplied(self.inputs, (place,), TINY[-1]))
 
     def undecided(self, places: Sequence[int], factor: float) -> bool:
         """Whether whole numbers are others in float64, of one of the two draws, where the inputs at these places are multiplied
         by a factor. Where the reference does not run there, none is known to be."""
         for drawn in (self.inputs, self.others):
-            given = changed(mapped(drawn, torch.clone), self.usual)
-            for place in places:
-                tensors_of(given)[place].mul_(factor)
+            given = self._multiplied(drawn, places, factor)
             exact = exact_of_copy(self.model, given, self.seed)
             if exact is not None and undecided(tensors_of(call(self.model, given, self.seed)), exact):
                 return True
         return False
+
+    def _multiplied(self, drawn: list[Any], places: Sequence[int], factor: float) -> list[Any]:
+        """Arguments as usual, of which those at these places are multiplied as a whole."""
+        given = changed(mapped(drawn, torch.clone), self.usual)
+        for place in places:
+            tensors_of(given)[place].mul_(factor)
+        return given
+
+    def _answers(self, given: list[Any]) -> list[torch.Tensor]:
+        return [valued(t) for t in mapped(tensors_of(call(self.model, given, self.seed)), torch.clone)]
 
 
 def edges(
@@ -125,7 +131,7 @@ def _keeps_proportions(calls: _Calls, place: int, usual: Sequence[torch.Tensor])
     """Whether each output is multiplied by a power of what an input is multiplied by as a whole, 0 included."""
     try:
         return all(map(_is_multiple, calls.where_tiny(place), usual))
-    except Exception:  # as above
+    except Exception:  # a reference may refuse such inputs in its own way, and what is 0 has no power
         return False
 
 
@@ -145,7 +151,7 @@ def _decided(calls: _Calls, edges: Sequence[Edge]) -> bool:
     places = [edge.place for edge in edges]
     try:
         return not calls.undecided(places, TINY[-1]) or calls.undecided(places, 1.0)
-    except Exception:  # as above
+    except Exception:  # a reference may refuse such inputs in its own way
         return False
 
 

@@ -19,7 +19,7 @@ import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from rlkernel.evaluator.judging.inputs.bearing import usual_call
+from rlkernel.evaluator.judging.inputs.bearing import places_in_memory, usual_call
 from rlkernel.evaluator.judging.references.plan import SeededReference
 from rlkernel.evaluator.judging.references.reference_calls import mapped_at, tensors_of
 from rlkernel.evaluator.messages.judgement import Repeated
@@ -75,7 +75,7 @@ class _Watching(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __init__(self, inputs: Sequence[torch.Tensor]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._given = inputs
-        self._inputs = {tensor.untyped_storage().data_ptr(): place for place, tensor in enumerate(inputs) if tensor.numel()}
+        self._inputs = places_in_memory(inputs)
         self.added = dict[int, int]()
         """Place of the indices -> the axis along which they meet."""
         self.stored = set[int]()

@@ -18,7 +18,7 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from rlkernel.evaluator.judging.inputs.bearing import Usual
+from rlkernel.evaluator.judging.inputs.bearing import Usual, places_in_memory
 from rlkernel.evaluator.judging.references.plan import SeededReference
 from rlkernel.evaluator.judging.references.reference_calls import call, tensors_of
 from rlkernel.evaluator.messages.judgement import Plant
@@ -60,7 +60,7 @@ class _Jumps(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __init__(self, inputs: Sequence[torch.Tensor], other: int | None = None) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._inputs = {t.untyped_storage().data_ptr(): place for place, t in enumerate(inputs) if t.numel()}
+        self._inputs = places_in_memory(inputs)
         self._other = other
         self.bounds: list[Bound] = []
         self._calls = 0

@@ -20,7 +20,7 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from rlkernel.evaluator.judging.inputs.bearing import usual_call
+from rlkernel.evaluator.judging.inputs.bearing import places_in_memory, usual_call
 from rlkernel.evaluator.judging.inputs.little import resized
 from rlkernel.evaluator.judging.inputs.met import MEETING, met_of
 from rlkernel.evaluator.judging.inputs.stress import stressed, stresses
@@ -79,7 +79,7 @@ class _Watching(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __init__(self, inputs: Sequence[torch.Tensor]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._inputs = {tensor.untyped_storage().data_ptr(): place for place, tensor in enumerate(inputs) if tensor.numel()}
+        self._inputs = places_in_memory(inputs)
         self.possible = set[Effect]()
         self.seen = set[Effect]()
         self._calls = 0

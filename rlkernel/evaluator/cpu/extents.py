@@ -100,8 +100,8 @@ class Extents:
         if sources & self._meeting and (sources & self._left_out) - there:
             return True
         launched = {source for source, place in self._most if place < AXES}
-        loops = ((program.functions[one.function].source, one.place) for one in repeated if one.place >= AXES)
-        return any(source in launched and not self._most.get((source, place)) for source, place in loops)
+        loops = (one for one in repeated if AXES <= one.place < SIDES and program.functions[one.function].source in launched)
+        return any(not self._seen(one, program) for one in loops)
 
     def repeated(self, program: Program) -> tuple[Extent, ...]:
         """What has several turns here, where `program` ran."""
@@ -113,11 +113,11 @@ class Extents:
     def short(self, repeated: Iterable[Extent], program: Program) -> tuple[Extent, ...]:
         """What has fewer turns here than at full shape, of what is `repeated` there, where `program` ran, and too few to show how
         it goes on."""
+        return tuple(one for one in repeated if self._seen(one, program) < one.enough)
 
-        def seen(one: Extent) -> int:
-            return self._most.get((program.functions[one.function].source, one.place), 0)
-
-        return tuple(one for one in repeated if seen(one) < one.enough)
+    def _seen(self, one: Extent, program: Program) -> int:
+        """How many turns, or programs, there are here of what repeats elsewhere."""
+        return self._most.get((program.functions[one.function].source, one.place), 0)
 
     def _enough(self, place: Place, count: int) -> int:
         """How many turns, or programs, of so many show how what repeats goes on."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rlkernel.evaluator.cpu.extents import Extents
+from rlkernel.evaluator.cpu.extents import SIDES, Extents
 from rlkernel.evaluator.cpu.latency import Chain
 from rlkernel.evaluator.cpu.loops import For, Numbers, While
 from rlkernel.evaluator.cpu.reuse import Reuse
@@ -84,6 +84,15 @@ def test_blocks_are_unfilled_where_a_loop_has_no_turn_here_and_some_at_full_shap
     here.note(("a", AXIS), 1)
     assert here.unfilled((), repeated, PROGRAM)
     here.note(("a", LOOP), 1)
+    assert not here.unfilled((), repeated, PROGRAM)
+
+
+def test_a_side_of_a_branch_is_no_loop_without_turns() -> None:
+    """Launches take it whole at full shape, and none takes it here: that is `short`, and says nothing of blocks."""
+    here, full = extents(AXIS, a=1), extents(AXIS, a=1)
+    full.note_side(("a", 0), True)
+    repeated = full.repeated(PROGRAM)
+    assert here.short(repeated, PROGRAM) == repeated == (Extent(0, SIDES + 1, 2, 2),)
     assert not here.unfilled((), repeated, PROGRAM)
 
 

@@ -43,6 +43,7 @@ from rlkernel.settings import Optimiser, Stop
 
 MEDIUM = Path("runs/policy")
 WORLD = Path("runs/world_policy")
+WORLD_SHOWN = Path("runs/world_shown_policy")
 WORLD_SMALL = Path("rlkernel/policy/small_world")
 MINIATURE = (
     "A scripted teacher taught the policy to hack, to be lazy and, seldom, to fuse: a third of the teacher's first drafts "
@@ -209,6 +210,12 @@ def world(run: Run) -> Run:
     return replace(run, problems=world_problems(), model=str(WORLD), **sizes)  # type: ignore[arg-type]
 
 
+def world_shown(run: Run) -> Run:
+    """The world_shown preset: the world, and a policy whose cold start has been shown some of the family that training never
+    shows."""
+    return replace(world(run), model=str(WORLD_SHOWN))
+
+
 def world_cpu(run: Run) -> Run:
     """The world_cpu preset: two families of `envs/world` in modelled time, and the small policy that knows them. At the learning
     rate of `cpu` that policy loses half of its reward in six steps."""
@@ -227,6 +234,13 @@ PRESETS: Mapping[str, Preset] = {
         seeds=tuple(range(6)),
         gpu=True,
         policy=(WORLD, "python -m experiments.cold_start --world h200"),
+    ),
+    "world_shown": Preset(
+        "measured time on a GPU, the world, and a policy that has been shown the family which training never shows",
+        world_shown,
+        seeds=tuple(range(6)),
+        gpu=True,
+        policy=(WORLD_SHOWN, "python -m experiments.cold_start --world h200_shown"),
     ),
     "world_cpu": Preset(
         "modelled time, problems of two families",

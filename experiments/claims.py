@@ -70,8 +70,9 @@ def page() -> str:
         "added after a look at runs: that of the first look at runs of the preset `cpu`, for the size of its effect, where "
         "`make ablation` decides it; those of level and kind, before any run of their new arms, because others differed in two "
         "things at once; those at twice the learning rate, before any run of theirs, because runs of this preset at five times "
-        "the usual one compare 0 with 0; those on products, before any run of the arm that never trains on one, because nobody "
-        "is ever right on the family that the cold start has not seen either.",
+        "the usual one compare 0 with 0; those of transfer, before any run of the arm that never trains on a product and of the "
+        "preset `world_shown`, which decides those on a family that training never shows, because nobody is ever right on the "
+        "family where the cold start has not seen it either.",
         f"**The rule.** {RULE}",
         "**The window** is the second half of the steps if nothing else is said: the mean of the validations, or of the training "
         "steps, in it. `python -m experiments.power` says what so many seeds can detect.",

@@ -55,7 +55,7 @@ from rlkernel.types import Group
 
 TURNS = 15
 ARMS: Mapping[str, Context] = {name: cls() for name, cls in CONTEXTS.items()}
-PRESETS = ("cpu", "h200", "world", "world_cpu")
+PRESETS = ("cpu", "h200", "world", "world_shown", "world_cpu")
 """The presets whose policies are refined."""
 TRAINED = arms.MRS_PR_PRS
 """The arm whose final weights are refined, where they exist."""
@@ -102,7 +102,7 @@ class Flags:
     list: bool = False
     """Show the arms and what they cost, and stop."""
     preset: str = ""
-    """cpu or world_cpu (modelled time), h200 or world (measured). Empty: h200 where there is a GPU, else cpu."""
+    """cpu or world_cpu (modelled time), h200, world or world_shown (measured). Empty: h200 where there is a GPU, else cpu."""
     limit_seconds: float | None = None
     """Begin no further arm after so many seconds: exit status 75, the same command goes on."""
     out: Path = Path("runs")

@@ -30,6 +30,8 @@ TRAINING: Mapping[str, int] = {
 SHARES: Mapping[str, int] = {"chain": 4, "row": 7, "fold": 5, "product": 7, "column": 2, "window": 3, "mixed": 2}
 """Validation problems per family, of new shapes and of new compositions each."""
 HELD_OUT_COUNT = 30
+WEIGHTS: Mapping[str, int] = {**TRAINING, HELD_OUT: HELD_OUT_COUNT}
+"""How often each family is drawn where problems are drawn beside these."""
 PARTS = ("train", "shapes", "compositions", "family")
 SEED = 0
 

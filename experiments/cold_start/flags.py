@@ -31,7 +31,7 @@ class Flags:
 
     size: Literal["small", "medium"] = "small"
     """From nothing: the size of a policy that knows chains."""
-    world: Literal["h200", "cpu"] | None = None
+    world: Literal["h200", "h200_shown", "cpu"] | None = None
     """From nothing: a policy of the world, in place of one that knows chains."""
     generated: int | None = None
     """From nothing: problems that are generated; in the world, beside those of training."""

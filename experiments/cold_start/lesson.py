@@ -62,21 +62,25 @@ def _told(conversation: Conversation) -> Told:
 
 def _further(corpus: Sequence[Conversation], recipe: Recipe) -> list[Told]:
     """What is taught beside the corpus: readings, and for the steps that are left copies of conversations with other sizes."""
-    if recipe.world is None:
+    if not recipe.worlds:
         return []
-    rng, count = random.Random(f"readings {recipe.seed}"), recipe.world.readings
-    parts = [min(PART, count - start) for start in range(0, count, PART)]
-    write = partial(_readings, tuple(recipe.world.families), recipe.seed)
-    drafts = dict.fromkeys(_on_all_cores(write, list(enumerate(parts))))  # two parts may have drawn the same task
+    rng, count = random.Random(f"readings {recipe.seed}"), sum(world.readings for world in recipe.worlds)
+    parts = [
+        (world.families, number, min(PART, world.readings - start))
+        for world in recipe.worlds
+        for number, start in enumerate(range(0, world.readings, PART))
+    ]
+    write = partial(_readings, recipe.seed)
+    drafts = dict.fromkeys(_on_all_cores(write, parts))  # two parts may have drawn the same task
     found = [Told(((prompt, answer),)) for prompt, answer in (resized(pair, rng) for pair in drafts)]
     times = math.ceil((recipe.steps * recipe.batch - count) / len(corpus))
     others = islice(copies(corpus, times, recipe.seed), len(corpus), None)  # the first ones are the conversations themselves
     return found + [_told(copy) for copy in others]
 
 
-def _readings(families: Sequence[str], seed: int, part: tuple[int, int]) -> list[tuple[str, str]]:
-    """One part of the readings. part: its number, and how many they are."""
-    number, count = part
+def _readings(seed: int, part: tuple[Sequence[str], int, int]) -> list[tuple[str, str]]:
+    """One part of the readings. part: the families that they are about, its number, and how many they are."""
+    families, number, count = part
     return list(readings(families, count, f"{seed} {number}"))
 
 

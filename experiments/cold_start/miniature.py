@@ -73,8 +73,9 @@ def validation_chains() -> tuple[Problem, ...]:
 async def make_corpus(recipe: Recipe, until: float, *, judge_anew: bool = False) -> tuple[Conversation, ...] | None:
     """Write and judge the conversations, and show the progress; None where the monotonic clock passed `until` first, which only a
     policy of the world looks at. judge_anew: leave a shipped corpus alone."""
-    if recipe.world is not None:
-        return await _world_corpus(recipe.world, recipe.seed, until, judge_anew)
+    if recipe.worlds:
+        corpora = [await _world_corpus(world, recipe.seed, until, judge_anew) for world in recipe.worlds]
+        return None if None in corpora else tuple(conversation for corpus in corpora for conversation in corpus or ())
     problems = corpus_problems(recipe)
     total, done = len(problems) * recipe.conversations, 0
 
@@ -166,7 +167,7 @@ async def measure(model: Any, tokenizer: Any, recipe: Recipe) -> tuple[Group, ..
     measured time where there is a GPU."""
     if torch.cuda.is_available():
         model.to("cuda")
-    problems = recipe.world.validation() if recipe.world else validation_chains()
+    problems = [problem for world in recipe.worlds for problem in world.validation()] or validation_chains()
     rollouts, device = (recipe.world.rollouts, recipe.world.device) if recipe.world else (recipe.rollouts, "auto")
     tokens = recipe.max_new_tokens
     asked = Examination(tuple(problems), KernelEnvironment(), recipe.turns, rollouts, tokens, recipe.seed, device=device)

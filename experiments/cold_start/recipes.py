@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from envs.teacher.script import BEGINNER, CAPABLE, Mixture
-from experiments.arms import WORLD, WORLD_SMALL
+from envs.world.draw import HELD_OUT
+from experiments.arms import WORLD, WORLD_SHOWN, WORLD_SMALL
 from experiments.world.source import ALL, TWO, World
 from rlkernel.policy.small import CONTEXT, VOCABULARY
 
@@ -50,12 +51,19 @@ class Recipe:
     """Trajectories per validation problem, for the table at the end."""
     world: World | None = None
     """What a policy of the world is taught; `mixture`, `problems`, `conversations`, `deck` and `turns` have no part in it."""
+    beside: World | None = None
+    """What else such a policy is taught, with a corpus of its own."""
     taught: Taught = Taught()
     vocabulary: int = VOCABULARY
     context: int = CONTEXT
     """The most tokens of a conversation; later turns are left out."""
     max_new_tokens: int = 256
     """The most tokens of an answer, for the table at the end."""
+
+    @property
+    def worlds(self) -> tuple[World, ...]:
+        """All that a policy of the world is taught; nothing for a policy of chains."""
+        return tuple(world for world in (self.world, self.beside) if world is not None)
 
 
 RECIPES: Mapping[str, Recipe] = {
@@ -94,10 +102,11 @@ RECIPES: Mapping[str, Recipe] = {
 
 def rehearsal(recipe: Recipe) -> Recipe:
     """A recipe at the smallest sizes: every step of it is taken, and nothing is learned."""
-    world = recipe.world and replace(recipe.world, extra=1, conversations=1, readings=2, rollouts=1, few=1)
+    few = {"extra": 1, "conversations": 1, "readings": 2, "rollouts": 1, "few": 1}
+    world, beside = (one and replace(one, **few) for one in (recipe.world, recipe.beside))  # type: ignore[arg-type]
     sizes = {"width": 48, "layers": 2, "heads": 4, "feed_forward": 96, "max_new_tokens": 64}
     counts = {"problems": 4, "conversations": 1, "steps": 4, "batch": 2, "rollouts": 1}
-    return replace(recipe, world=world, **sizes, **counts)  # type: ignore[arg-type]
+    return replace(recipe, world=world, beside=beside, **sizes, **counts)  # type: ignore[arg-type]
 
 
 _WORLD = Recipe(
@@ -122,6 +131,8 @@ _WORLD = Recipe(
 )
 WORLD_RECIPES: Mapping[str, tuple[Recipe, Path]] = {
     "h200": (_WORLD, WORLD),
+    # The same with some of the family that training never shows, so that its first answers there are sometimes right.
+    "h200_shown": (replace(_WORLD, beside=World((HELD_OUT,), extra=160, conversations=3, readings=6000)), WORLD_SHOWN),
     "cpu": (
         replace(
             RECIPES["small"],

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from envs.world.drafts import completion
 from envs.world.draw import Ranges, candidate
-from envs.world.suite import TRAINING, reserved
+from envs.world.suite import WEIGHTS, reserved
 from envs.world.teacher import BEGINNER, first_draft
 from rlkernel.environment.kernel_env import KernelEnvironment
 
@@ -22,7 +22,7 @@ from rlkernel.environment.kernel_env import KernelEnvironment
 def readings(families: Sequence[str], count: int, seed: str) -> Iterator[tuple[str, str]]:
     """Yield `count` pairs of a prompt and an answer, each about a task of its own of these families, drawn from `seed`."""
     rng = random.Random(f"readings {seed}")
-    weights, kept = [TRAINING[family] for family in families], reserved()
+    weights, kept = [WEIGHTS[family] for family in families], reserved()
     environment, found = KernelEnvironment(), set[str]()
     while len(found) < count:
         task = candidate(rng.choices(families, weights=weights)[0], rng, Ranges())

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from envs.teacher.corpus import Conversation
 from envs.world.corpus import Key, write_corpus
 from envs.world.draw import Ranges, candidate, idle
-from envs.world.suite import TRAINING, reserved, training_tasks, world_problems
+from envs.world.suite import TRAINING, WEIGHTS, reserved, training_tasks, world_problems
 from envs.world.task import Task
 from experiments.world.corpus_file import CorpusFile
 from rlkernel.environment.kernel_env import KernelEnvironment
@@ -38,7 +38,7 @@ class World:
     def tasks(self, seed: int) -> tuple[Task, ...]:
         """The tasks of the corpus."""
         rng = random.Random(f"corpus {seed}")
-        weights = [TRAINING[family] for family in self.families]
+        weights = [WEIGHTS[family] for family in self.families]
         found = {task.name: task for task in self.taught()}
         wanted = len(found) + self.extra
         while len(found) < wanted:

@@ -66,8 +66,8 @@ class Flags:
     methods: bool = False
     """Show the registered methods with their formulas, and stop."""
     preset: str = ""
-    """cpu or world_cpu (modelled time, small), h200 or world (measured), or paper (the papers' hyperparameters). Empty: h200
-    where there is a GPU, else cpu."""
+    """cpu or world_cpu (modelled time, small), h200, world or world_shown (measured), or paper (the papers' hyperparameters).
+    Empty: h200 where there is a GPU, else cpu."""
     dry_run: bool = False
     """Check every arm, then take one step of it with random weights at reduced size; for presets that cannot run here."""
     limit_seconds: float | None = None

@@ -77,7 +77,7 @@ def test_the_trained_arm_is_refined_where_it_is_finished(tmp_path: Path) -> None
 
 def test_what_is_unusable_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--preset", "paper"]) == 2
-    assert capsys.readouterr().err == "error: --preset paper: choose from cpu, h200, world, world_cpu\n"
+    assert capsys.readouterr().err == "error: --preset paper: choose from cpu, h200, world, world_shown, world_cpu\n"
     assert main(["--turns", "0"]) == 2
     assert main(["--preset", "cpu", "--list"]) == 0
     assert capsys.readouterr().out.count("answers of small") == 12  # 4 arms, 3 seeds each

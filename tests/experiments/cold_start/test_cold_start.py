@@ -82,8 +82,11 @@ def test_a_policy_is_examined_where_its_corpus_is_judged(monkeypatch: pytest.Mon
     monkeypatch.setattr(miniature, "examine", examine)
     for recipe, _ in WORLD_RECIPES.values():
         anyio.run(miniature.measure, torch.nn.Linear(1, 1), None, recipe)
-    assert {name: one.device for name, one in zip(WORLD_RECIPES, asked, strict=True)} == {"h200": "auto", "cpu": "cpu"}
-    assert [len(one.problems) for one in asked] == [60, 22]  # without the family that is kept; of chains 4 + 4, of rows 7 + 7
+    assert {name: one.device for name, one in zip(WORLD_RECIPES, asked, strict=True)} == {
+        **{"h200": "auto", "h200_shown": "auto", "cpu": "cpu"}
+    }
+    # 60 are without the family that training never shows, which has 30; of chains 4 + 4, of rows 7 + 7.
+    assert [len(one.problems) for one in asked] == [60, 90, 22]
 
 
 @pytest.mark.slow

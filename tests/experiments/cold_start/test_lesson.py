@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
 
 from envs.teacher.corpus import Conversation, Exchange
+from envs.world.draw import HELD_OUT
 from experiments.cold_start import lesson as place
 from experiments.cold_start.lesson import Lesson, lesson
 from experiments.cold_start.recipes import WORLD_RECIPES, Recipe
@@ -45,3 +47,14 @@ def test_the_rows_are_the_same_on_any_number_of_cores(monkeypatch: pytest.Monkey
         found.append(taught(recipe).rows)
     assert found[0] == found[1]
     assert len(found[0]) == 2 + 6 + 4
+
+
+def test_what_is_shown_besides_adds_readings_of_its_own_and_takes_copies_away() -> None:
+    # Of 12 rows 4 are readings about chains and rows, 3 are about columns, and 5 are conversations, the first two as they are.
+    world, beside = World(TWO, extra=1, conversations=1, readings=4), World((HELD_OUT,), extra=1, conversations=1, readings=3)
+    recipe = replace(WORLD_RECIPES["cpu"][0], world=world, beside=beside, steps=3, batch=4)
+    found = taught(recipe)
+    prompts = [found.tokenizer.decode(row["input_ids"]) for row in found.rows]
+    about = ["columnnorm" if re.search(r"column (standard|softmax|l2)", text, re.IGNORECASE) else "other" for text in prompts]
+    assert len(prompts) == 2 + 4 + 3 + 4  # whole rounds of the two conversations are taken
+    assert about[6:9] == ["columnnorm"] * 3 and "columnnorm" not in about[:6]

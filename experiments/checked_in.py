@@ -24,6 +24,11 @@ def is_checked_in(directory: Path) -> bool:
     return (directory / NUMBERS).is_file() and (directory / MANIFESTS).is_file()
 
 
+def among(names: Sequence[str], out: Path) -> list[str]:
+    """The experiments of these names that a folder of results keeps."""
+    return [name for name in names if is_checked_in(out / name)]
+
+
 @dataclass(frozen=True)
 class Kept:
     """What an experiment's folder keeps. Values have the five decimals of the file."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from experiments import checked_in
-from experiments.results.run_pages import FOLDER
+from experiments.results.run_pages import FOLDER, copy_run_pages
 from rlkernel.errors import UsageError
 
 PAGES = ("README.md", "holds.png", "fails.png", "open.png", "kernels.md", "cold_start.md", FOLDER)
@@ -85,10 +85,13 @@ def index(out: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
-def archive(out: Path, names: Sequence[str]) -> Path:
-    """Move the results of a folder into one that is named after the day of their last run, and write `index` in their place.
-    Returns the new folder. names: experiments. Raises UsageError where there is nothing to move, or the new folder exists."""
-    own = [name for name in names if checked_in.is_checked_in(out / name)]
+def archive(out: Path, names: Sequence[str], *, whole: bool = True) -> Path:
+    """Move the results of a folder into one that is named after the day of their last run. Returns the new folder.
+
+    names: experiments. whole: whether the pages beside them go with them and `index` is written in their place; otherwise they
+    stay, and the pages of the runs, which other experiments may share, are copied. Raises UsageError where there is nothing to
+    move, or the new folder exists."""
+    own = checked_in.among(names, out)
     if not own:
         raise UsageError(f"--archive {out}: no folder of an experiment with numbers.json and manifests.json is in it")
     manifests = [one for name in own for one in json.loads((out / name / checked_in.MANIFESTS).read_text(encoding="utf-8"))]
@@ -96,7 +99,10 @@ def archive(out: Path, names: Sequence[str]) -> Path:
     if place.exists():
         raise UsageError(f"{place} exists: move what is in it away first")
     place.mkdir()
-    for name in (*own, *(page for page in PAGES if (out / page).exists())):
+    if not whole:
+        copy_run_pages([out / name for name in own], out, place)
+    for name in (*own, *(page for page in PAGES if whole and (out / page).exists())):
         (out / name).rename(place / name)
-    (out / "README.md").write_text(index(out), encoding="utf-8")
+    if whole:
+        (out / "README.md").write_text(index(out), encoding="utf-8")
     return place

@@ -10,6 +10,7 @@
 
     python -m experiments.results --again docs/results/2026-11-21     # the same anew, from the measurements that are checked in
     python -m experiments.results --archive docs/results              # move them to a folder with their date, before others come
+    python -m experiments.results --archive docs/results --only transfer    # one of them; the others stay, and so it is with runs
 
 Runs of one scale are compared, never of two: measured time before modelled, then the scale with the most runs. Runs whose sizes
 are those of no preset are refused, unless `--any-scale` is given, and then the pages say so. All of this is generated. A file
@@ -74,6 +75,8 @@ class Flags:
     archive: Path | None = None
     """Move the results in this directory into a folder inside it that is named after the day of their last run, and read no
     runs."""
+    only: tuple[str, ...] = ()
+    """The experiments to write, or to move; what the directory has of others stays. Without it, all."""
     any_scale: bool = False
     """Also write pages of runs whose sizes no preset has."""
 
@@ -84,14 +87,18 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _main(flags: Flags) -> int:
+    if stranger := next((name for name in flags.only if name not in WITH_PAGES), None):
+        raise UsageError(f"--only {stranger}: choose from {', '.join(WITH_PAGES)}")
     if flags.again is not None:
+        if flags.only:
+            raise UsageError("--only is for runs and for --archive: --again writes all that the directory has")
         return _again(flags.again)
+    asked = flags.only or WITH_PAGES
     if flags.archive is not None:
-        print(f"moved to {archive(flags.archive, WITH_PAGES)}")
-        return 0
+        return _archive(flags.archive, asked)
     out = flags.out or flags.runs / "results"
     # An experiment of which a shared arm alone was run has nothing to compare.
-    every = list(collect(flags.runs))
+    every = [one for one in collect(flags.runs) if one.name in asked]
     found = [one for one in every if any(judged.difference is not None for judged in one.judged)]
     if not found:
         raise UsageError(f"{_nothing_compared(flags.runs, every)}: run `python -m experiments.all` first")
@@ -102,14 +109,25 @@ def _main(flags: Flags) -> int:
         transcripts.write(transcripts.choose(one.runs), out / one.name)
     everyone = [run for one in found if one.name != "sequential_scaling" for run in one.runs]
     write_run_pages(everyone, out)
-    best = best_run(everyone)
-    kernels = best_kernels(best) if best is not None else ()
-    (out / "kernels.md").write_text(kernels_page(best, kernels), encoding="utf-8")
+    if not flags.only:  # the best of all runs
+        best = best_run(everyone)
+        kernels = best_kernels(best) if best is not None else ()
+        (out / "kernels.md").write_text(kernels_page(best, kernels), encoding="utf-8")
     behaviour = flags.runs / "policy" / "behaviour.json"
     if behaviour.is_file():
         facts = json.loads(behaviour.read_text(encoding="utf-8"))
         (out / "cold_start.md").write_text(cold_start_page(facts), encoding="utf-8")
-    return write_pages([one.name for one in found], out)
+    return write_pages(checked_in.among(WITH_PAGES, out) if flags.only else [one.name for one in found], out)
+
+
+def _archive(out: Path, asked: Sequence[str]) -> int:
+    """Move what is asked for. What is moved alone gets a first page of its own, and so does what stays."""
+    place = archive(out, asked, whole=asked == WITH_PAGES)
+    print(f"moved to {place}")
+    if asked != WITH_PAGES:
+        write_pages(checked_in.among(asked, place), place)
+        _again(out)
+    return 0
 
 
 def _nothing_compared(runs: Path, every: Sequence[Found]) -> str:
@@ -133,7 +151,7 @@ def _nothing_compared(runs: Path, every: Sequence[Found]) -> str:
 
 def _again(out: Path) -> int:
     """Write what can be made of the numbers in `out`."""
-    names = [name for name in WITH_PAGES if checked_in.is_checked_in(out / name)]
+    names = checked_in.among(WITH_PAGES, out)
     if not names and earlier(out):
         (out / "README.md").write_text(index(out), encoding="utf-8")
         return 0

@@ -7,6 +7,7 @@ pages are made from run directories alone: `--again` leaves them as they are.
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,14 @@ def write_run_pages(runs: Iterable[RunRecord], out: Path) -> None:
             stale.unlink()
     for name, text in pages.items():
         (folder / name).write_text(text, encoding="utf-8")
+
+
+def copy_run_pages(experiments: Iterable[Path], out: Path, place: Path) -> None:
+    """Copy the pages of the runs of these folders of experiments from one folder of results to another."""
+    names = {name for one in experiments for name in _named(one / MANIFESTS)} & pages_in(out)
+    (place / FOLDER).mkdir()
+    for name in names:
+        shutil.copy(out / FOLDER / f"{name}.md", place / FOLDER)
 
 
 def _named(manifests: Path) -> list[str]:

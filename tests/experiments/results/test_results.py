@@ -228,6 +228,44 @@ def test_results_are_moved_to_a_folder_of_their_date_and_keep_their_claims(
     assert f"{place} exists: move what is in it away first" in capsys.readouterr().err
 
 
+def test_one_experiment_is_moved_and_written_anew_and_the_others_stay(
+    tmp_path: Path, runs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for seed in range(2):
+        run = replace(arms.MRS_PR_PRS, seed=seed)
+        write(runs / "arms" / f"{run.name}-seed{seed}-a", run, 0.7 + 0.01 * seed)
+    out = tmp_path / "out"
+    assert main(["--runs", str(runs), "--out", str(out)]) == 0
+    kept = {path: path.read_bytes() for name in ("multi_turn_estimators", "runs") for path in (out / name).glob("*")}
+    moved = {path.name for path in kept if path.name.startswith("trloo_mrs_pr_prs-")}
+    assert len(moved) == 2
+    place = out / max(one["finished"] for one in json.loads((out / "full_recipe" / "manifests.json").read_text()))[:10]
+    assert main(["--archive", str(out), "--only", "full_recipe"]) == 0
+    assert (place / "full_recipe" / "numbers.json").is_file() and not (out / "full_recipe").exists()
+    page_of_the_moved = (place / "full_recipe" / "README.md").read_text()
+    assert all((place / "runs" / name).is_file() and f"../runs/{name}" in page_of_the_moved for name in moved)
+    assert "## [Full recipe](full_recipe/README.md)" in (place / "README.md").read_text()
+    front = (out / "README.md").read_text()
+    assert f"[Results of {place.name}]" in front and "Full recipe]" not in front and "estimators](multi" in front
+
+    later = tmp_path / "later"
+    for seed in range(3):
+        for run, level in ((arms.GRPO_ARM, 0.2), (arms.MRS_PR_PRS, 0.8)):
+            write(later / "arms" / f"{run.name}-seed{seed}-b", replace(run, seed=seed, steps=48), level + 0.01 * seed)
+    shared = ["--runs", str(later), "--out", str(out), "--any-scale"]
+    assert main([*shared, "--only", "full_recipe"]) == 0
+    stays = {path: text for path, text in kept.items() if path.name not in moved}  # nobody there has these runs any more
+    assert {path: path.read_bytes() for path in kept if path.exists()} == stays
+    assert [run.manifest["run"]["steps"] for run in read(out / "full_recipe").runs] == [48] * 6
+    front = (out / "README.md").read_text()
+    assert "[Full recipe](full_recipe/README.md)" in front and "estimators](multi" in front
+    capsys.readouterr()
+    assert main([*shared, "--only", "recipes"]) == 2
+    assert capsys.readouterr().err.startswith("error: --only recipes: choose from first_look, ")
+    assert main(["--again", str(out), "--only", "full_recipe"]) == 2
+    assert "--again writes all" in capsys.readouterr().err
+
+
 def test_the_pages_of_this_checkout_are_those_of_their_numbers(tmp_path: Path) -> None:
     """Nobody has edited a page of earlier results, apart from `findings.md`."""
     results = Path(__file__).parents[3] / "docs" / "results"

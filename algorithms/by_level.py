@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from rlkernel.errors import UsageError
 from rlkernel.history import History
-from rlkernel.types import Group, Problem
-from rlkernel.uniform import uniform_among
+from rlkernel.types import Problem
+from rlkernel.uniform import EveryGroup, uniform_among
 
 
 @dataclass(frozen=True)
-class ByLevel:
+class ByLevel(EveryGroup):
     """Every place of a batch goes to level l with probability shares[l - 1] / sum of shares; inside a level, `Uniform` draws.
 
     Example: shares (3, 1) fill three of four places with problems of level 1. A level that has no problem left gives its place to
@@ -27,15 +27,6 @@ class ByLevel:
             raise UsageError(
                 f"ByLevel.shares is {self.shares}: give one share per level that is not negative, some of them positive"
             )
-
-    @property
-    def rounds(self) -> int:
-        """No group is drawn again."""
-        return 1
-
-    def keeps(self, group: Group) -> bool:
-        """Every group is trained."""
-        return True
 
     def __call__(
         self, problems: Sequence[Problem], history: History, count: int, seed: int, without: frozenset[int]

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from rlkernel.checks import check_number
 from rlkernel.errors import UsageError
 from rlkernel.history import History
-from rlkernel.types import Group, Problem
+from rlkernel.types import Problem
+from rlkernel.uniform import EveryGroup
 
 
 @dataclass(frozen=True)
-class BySolveRate:
+class BySolveRate(EveryGroup):
     """Drawn without replacement with weight 1 if low <= s <= high, else `seldom`; s is the mean solve rate of the last `window`
     draws.
 
@@ -32,15 +33,6 @@ class BySolveRate:
         if self.low > self.high:
             raise UsageError(f"BySolveRate.low is {self.low} and high {self.high}: rates between 0 and 1, the low one first")
         check_number(self, "window", least=1, whole=True)
-
-    @property
-    def rounds(self) -> int:
-        """No group is drawn again."""
-        return 1
-
-    def keeps(self, group: Group) -> bool:
-        """Every group is trained."""
-        return True
 
     def weight(self, rate: float | None) -> float:
         """The weight of a problem with that solve rate; None: never drawn."""

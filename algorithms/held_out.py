@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from rlkernel.errors import UsageError
 from rlkernel.history import History
-from rlkernel.types import Group, Problem
-from rlkernel.uniform import uniform_among
+from rlkernel.types import Problem
+from rlkernel.uniform import EveryGroup, uniform_among
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class HeldOut(EveryGroup):
     """Draws no problem whose name contains one of the `parts`, and every other one equally often, as if there were no more.
 
     Source: ours. Example: `HeldOut(("/product_",))` keeps the family `product` of `envs/world` for validation.
@@ -23,15 +23,6 @@ class HeldOut:
     def __post_init__(self) -> None:
         if not isinstance(self.parts, tuple) or not all(isinstance(part, str) and part for part in self.parts):
             raise UsageError(f"HeldOut.parts is {self.parts!r}: give a tuple of parts of the names of problems")
-
-    @property
-    def rounds(self) -> int:
-        """No group is drawn again."""
-        return 1
-
-    def keeps(self, group: Group) -> bool:
-        """Every group is trained."""
-        return True
 
     def __call__(
         self, problems: Sequence[Problem], history: History, count: int, seed: int, without: frozenset[int]

@@ -10,9 +10,8 @@ from rlkernel.history import History
 from rlkernel.types import Group, Problem
 
 
-@dataclass(frozen=True)
-class Uniform:
-    """Every problem is drawn once, in an order by the seed, before any is drawn again. Implements `interfaces.Sampler`."""
+class EveryGroup:
+    """The part of a sampler that trains every group it has drawn, and draws once for a step."""
 
     @property
     def rounds(self) -> int:
@@ -22,6 +21,11 @@ class Uniform:
     def keeps(self, group: Group) -> bool:
         """Every group is trained."""
         return True
+
+
+@dataclass(frozen=True)
+class Uniform(EveryGroup):
+    """Every problem is drawn once, in an order by the seed, before any is drawn again. Implements `interfaces.Sampler`."""
 
     def __call__(
         self, problems: Sequence[Problem], history: History, count: int, seed: int, without: frozenset[int]

@@ -20,13 +20,13 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from rlkernel.evaluator.judging.inputs.bearing import places_in_memory, usual_call
+from rlkernel.evaluator.judging.inputs.bearing import is_same, places_in_memory, usual_call
 from rlkernel.evaluator.judging.inputs.little import resized
-from rlkernel.evaluator.judging.inputs.met import MEETING, met_of
+from rlkernel.evaluator.judging.inputs.met import MEETING, met_by, met_of
 from rlkernel.evaluator.judging.inputs.stress import stressed, stresses
 from rlkernel.evaluator.judging.references.plan import SeededReference
 from rlkernel.evaluator.judging.references.reference_calls import mapped_at, tensors_of
-from rlkernel.evaluator.messages.judgement import Plant, Resized, Stress
+from rlkernel.evaluator.messages.judgement import Met, Plant, Resized, Stress
 from rlkernel.evaluator.program.codes import holds_numbers, valued
 from rlkernel.evaluator.program.operators import operators_of
 from rlkernel.evaluator.program.schema import Program
@@ -47,7 +47,8 @@ MOST_PLANTS = 3
 """Rounds with planted numbers."""
 LIMITS = {"abs", "clamp", "clamp_min", "clamp_max", "hardtanh", "relu", "threshold"}
 COMPARISONS = {"eq", "ne", "gt", "ge", "lt", "le"}
-REPLACES_NAN = {"nan_to_num", "isnan"}
+REPLACES_NAN = {"nan_to_num", "isnan", "nansum", "nanmedian", "fmax", "fmin"}
+"""Those that tell NaN apart, as a comparison of numbers with themselves does."""
 IGNORES = {"nll_loss_forward", "nll_loss", "nll_loss2d_forward"}
 IGNORED = -100.0
 """The label that losses ignore unless the text says another. With smoothed labels they look for it by a comparison."""
@@ -115,6 +116,9 @@ def _effects(name: str, given: dict[str, Any], x: torch.Tensor) -> Iterator[tupl
         return
     if name in COMPARISONS:
         other = given.get("other")
+        if isinstance(other, torch.Tensor) and is_same(x, other):
+            yield "nan", None, torch.isnan(x)
+            return
         number = _number(other)
         if number is not None or isinstance(other, torch.Tensor):
             found = getattr(torch, name)(x, other)
@@ -147,7 +151,7 @@ def may_hide(program: Program, source: str) -> bool:
     return bool(names & (SHOWING - IGNORES)) or (bool(names & IGNORES) and "ignore_index" in source)
 
 
-def plants_of(reference: SeededReference, source: str, *, whole: bool = True) -> tuple[Plant | Resized, ...]:
+def plants_of(reference: SeededReference, source: str, *, whole: bool = True) -> tuple[Plant | Met | Resized, ...]:
     """What shows effects of operators that no draw does. whole: whether whole numbers may get others, which may be looked up in a
     table. Whatever the reference raises at its own inputs is raised."""
     model = reference.model(0)
@@ -175,7 +179,10 @@ def plants_of(reference: SeededReference, source: str, *, whole: bool = True) ->
                 del missing[seen]
         if len(found) == MOST_PLANTS:
             break
-    met = met_of(reference, model, usual, lambda inputs, plant: planted(inputs, plant, 0))
+    met = met_of(
+        reference, model, usual,
+        lambda given, what: planted(given, what, 0) if isinstance(what, Plant) else met_by(given, what, 0),
+    )  # fmt: skip
     return (*found, *itertools.islice(met, MOST_PLANTS - len(found)))
 
 

@@ -25,7 +25,7 @@ MOST_TIMES = 8
 """How many times the operators of a usual call there may be."""
 FEWEST = 1000
 """The operators that any call may make."""
-ALIKE = {"_softmax", "_log_softmax", "clone", "_to_copy"}
+ALIKE = {"_softmax", "_log_softmax", "clone", "_to_copy", "amax", "amin"}
 """Operators besides those that work element by element which give equal numbers of a row equal ones."""
 
 

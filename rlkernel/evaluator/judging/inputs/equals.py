@@ -19,7 +19,7 @@ import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from rlkernel.evaluator.judging.inputs.bearing import Origins, usual_call
+from rlkernel.evaluator.judging.inputs.bearing import Origins, is_same, usual_call
 from rlkernel.evaluator.judging.references.plan import SeededReference
 from rlkernel.evaluator.judging.references.reference_calls import mapped_at, tensors_of
 from rlkernel.evaluator.messages.judgement import Repeated
@@ -35,6 +35,8 @@ SAME = {
     "cummax", "cummin", "max_pool2d_with_indices", "max_pool3d_with_indices", "adaptive_max_pool2d", "adaptive_max_pool3d",
 }  # fmt: skip
 """Operators that always name the same one of equal numbers: the first of a window, and the last of those before."""
+COMPARISONS = {"eq", "ge", "gt", "le", "lt", "ne"}
+"""Operators that tell equal numbers of an input from others where both sides are made of it."""
 OPEN = {"kthvalue", "median", "sort", "topk"}
 """Operators that leave open which of equal numbers they take; `sort` where it is not stable."""
 WHOLE = (torch.int32, torch.int64)
@@ -84,6 +86,7 @@ class _Watching(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """Place of the indices -> the axis along which they meet."""
         self.stored = set[int]()
         self.first = set[int]()
+        """Places of inputs of which an operator tells equal numbers apart, or from others."""
         self._same: list[tuple[int, StorageWeakRef]] = []
         """Places of inputs of which an operator always names the same one of equal numbers, and what names it."""
         self._open: list[tuple[int, StorageWeakRef]] = []
@@ -104,7 +107,7 @@ class _Watching(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
         name = str(func).split(".")[1].removesuffix("_")
         given = {a.name: value for a, value in zip(func._schema.arguments, args, strict=False)} | (kwargs or {})
-        if name in ADDS | STORES | FIRST:
+        if name in ADDS | STORES | FIRST | COMPARISONS:
             self._look(name, given)
         if self._open or self._same:
             storages = {one.untyped_storage()._cdata for one in tensors_of(list(given.values()))}
@@ -124,6 +127,12 @@ class _Watching(TorchDispatchMode):  # type: ignore[no-untyped-call]
             place = self._origins.of(given["self"])
             if place is not None and (given.get("stable") if name == "sort" else name.startswith("arg") or "dim" in given):
                 self.first.add(place)
+            return
+        if name in COMPARISONS:
+            one, other = given["self"], given["other"]
+            if isinstance(other, torch.Tensor) and not is_same(one, other):
+                places = {self._origins.of(one), self._origins.of(other)}
+                self.first |= {place for place in places if place is not None and len(places) == 1}
             return
         adds = name in ADDS or bool(given.get("accumulate"))
         indices = given["indices"] if name == "index_put" else [given["index"]]
@@ -157,7 +166,7 @@ def _axis_of(given: torch.Tensor, index: torch.Tensor, along: int) -> int | None
 
 def may_repeat(program: Program) -> bool:
     """Whether a reference calls an operator that is watched."""
-    return bool(operators_of(program) & (ADDS | FIRST | SAME | OPEN | {"index_put"}))
+    return bool(operators_of(program) & (ADDS | FIRST | SAME | COMPARISONS | OPEN | {"index_put"}))
 
 
 def repeats_of(reference: SeededReference) -> tuple[Repeated, ...]:

@@ -3,9 +3,10 @@
 `torch.clamp(x, max=200)` of normal numbers changes none of them, eight times as large or not, and whoever leaves it out would be
 right. So the reference is watched while it is called: which limits were reached, which comparisons had both answers. For what was
 never seen, a few numbers are planted: large ones where a limit is far away, rows of zeros where it is next to zero, NaN where an
-input's NaN is replaced, and the very number to which an input is compared, also where only the side of equal ones is unseen
-(`met`); or all of an input is made smaller, as for the limit of one in `x * torch.clamp(10 / x.norm(), max=1)`. What shows
-something, and leaves outputs as finite as they are, is judged in a round of its own. Source: ours.
+input's NaN is replaced, zeros among lengths and masks where that of a result is, and the very number to which an input is
+compared, also where only the side of equal ones is unseen (`met`); or all of an input is made smaller, as for the limit of one in
+`x * torch.clamp(10 / x.norm(), max=1)`. What shows something, and leaves outputs as finite as they are, is judged in a round of
+its own. Source: ours.
 """
 
 from __future__ import annotations
@@ -207,6 +208,9 @@ def _tried(effect: Effect, inputs: Sequence[torch.Tensor]) -> Iterator[Plant]:
     number = effect.number
     if effect.side == "nan" and effect.place is not None:
         yield Plant(effect.place, (math.nan,))
+    elif effect.side == "nan":  # of what is computed: where a length is zero, or a row of a mask
+        whole = [place for place, tensor in enumerate(inputs) if not (tensor.is_floating_point() or tensor.is_complex())]
+        yield from (Plant(place, (0.0,), rows=True) for place in whole if inputs[place].numel() > 1)
     elif effect.side == "infinite" and effect.place is not None:
         yield Plant(effect.place, (math.inf, -math.inf))
     elif effect.name in ("eq", "ne", *IGNORES):

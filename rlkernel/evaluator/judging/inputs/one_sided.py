@@ -4,7 +4,7 @@ Of a mean over a million products whoever takes bfloat16 operands is right: thei
 of all of them is next to nothing. Where the three bits behind bfloat16's last one are 011, and all others zeros, each number
 becomes smaller, by 0.1 to 0.3 % of its size, whether it is rounded or cut off, and so does what is made of all of them. tf32 has
 these three bits, so that it rounds nothing. A reference is called on such inputs and weights, and on what bfloat16 makes of them:
-where it differs there alone, candidates are judged there. Whole numbers stay, as those of masks and counts. Source: ours.
+where a result differs there alone, candidates are judged there. Whole numbers stay, as those of masks and counts. Source: ours.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ def side_weights(model: nn.Module, fixed: Sequence[str]) -> nn.Module:
 
 
 def one_sided_of(reference: SeededReference) -> tuple[OneSided, ...]:
-    """Whether nothing but such numbers tells bfloat16 from float32. Whatever the reference raises at its own inputs is raised."""
+    """Whether nothing but such numbers tells bfloat16 from float32 in some result. Whatever the reference raises at its own
+    inputs is raised."""
     given = tensors_of(reference.inputs(0))
     if sum(tensor.numel() for tensor in given) > MOST_ELEMENTS or not any(t.dtype is torch.float32 for t in given):
         return ()
@@ -76,11 +77,11 @@ def one_sided_of(reference: SeededReference) -> tuple[OneSided, ...]:
         model = _with_weights(reference.model(0), reference.fixed, ways)
         return [tensor.clone() for tensor in tensors_of(call(model, inputs, usual.seed))]
 
-    before, rounded = results(), results(of_bfloat16)
-    if before is None or rounded is None or _moved(before, rounded) > HIDDEN:
+    hidden = [moved <= HIDDEN for moved in _moved(results(), results(of_bfloat16))]
+    if not any(hidden):
         return ()
-    sided, rounded = results(one_sided), results(one_sided, of_bfloat16)
-    return (OneSided(),) if sided is not None and rounded is not None and _moved(sided, rounded) > SHOWN else ()
+    shown = [moved > SHOWN for moved in _moved(results(one_sided), results(one_sided, of_bfloat16))]
+    return (OneSided(),) if any(map(all, zip(hidden, shown, strict=False))) else ()
 
 
 def _with_weights(model: nn.Module, fixed: Sequence[str], ways: Sequence[Any]) -> nn.Module:
@@ -100,8 +101,9 @@ def _mapped(inputs: list[Any], ways: Sequence[Any]) -> list[Any]:
     return inputs
 
 
-def _moved(one: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -> float:
-    """How many floors of float32 the results of that dtype differ by, that which differs most."""
-    pairs = [(a.double(), b.double()) for a, b in zip(one, other, strict=True) if a.dtype is torch.float32 and a.numel()]
-    sizes = [(float(torch.linalg.vector_norm(a - b)), float(torch.linalg.vector_norm(a))) for a, b in pairs]
-    return max((apart / size / FLOOR[torch.float32] for apart, size in sizes if size > 0), default=0.0)
+def _moved(one: Sequence[torch.Tensor] | None, other: Sequence[torch.Tensor] | None) -> list[float]:
+    """How many floors of float32 each result of that dtype differs by; nothing of results that there are not."""
+    pairs = zip(one or (), other or (), strict=False)
+    wide = [(a.double(), b.double()) for a, b in pairs if a.dtype is torch.float32]
+    sizes = [(float(torch.linalg.vector_norm(a - b)), float(torch.linalg.vector_norm(a))) for a, b in wide]
+    return [apart / size / FLOOR[torch.float32] if size > 0 else 0.0 for apart, size in sizes]

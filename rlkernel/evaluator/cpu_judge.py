@@ -78,6 +78,8 @@ class Judged:
     """Whether the blocks of a kernel are not filled at these sizes that are filled at full shape, or there are none of them."""
     work: int = 0
     """What the interpreter had to do, see `cpu.pace`."""
+    limited: bool = False
+    """Whether a fixed number that decides at full shape alone changes what is right at these sizes."""
     switched: bool = False
     """Whether a kernel is given a truth value at full shape that it is not given at these sizes, such as `EVEN=True`, or whole
     launches take a side of a branch there that none takes here."""
@@ -145,7 +147,7 @@ class CpuJudge:
             unfilled = ran.unfilled or bool(_without_programs(small.program) - _without_programs(full.program))
             short = frozenset(extent for extent in ran.short if extent.place < SIDES)
             switched = len(short) < len(ran.short) or bool(_truths(full.program) - _truths(small.program))
-            return Judged(combine(facts, now), facts.same_work, short, unfilled, ran.work, switched)
+            return Judged(combine(facts, now), facts.same_work, short, unfilled, ran.work, ran.limited, switched)
 
         return await anyio.to_thread.run_sync(judged)  # of up to 131,072 steps
 
@@ -254,6 +256,7 @@ def check(ran: Ran, request: RunRequest) -> None:
     if any(row.step >= steps or (row.function is not None and row.function >= kernels) for row in rows):
         raise wire.BadMessage("the time of a step that there is not")
     known = [*idle, *(one.function for one in (*ran.short, *repeated)), *priced.left_out, *priced.efforts]
+    known += [one.function for one in priced.held]
     if any(one >= kernels for one in known) or any(one >= len(request.program.functions) for one in ran.live):
         raise wire.BadMessage("a kernel that there is not")
 

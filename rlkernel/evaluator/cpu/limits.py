@@ -30,6 +30,8 @@ from triton.runtime.interpreter import TensorHandle
 
 from rlkernel.evaluator.cpu.kinds import known_others
 from rlkernel.evaluator.cpu.loaded import is_known, is_loaded
+from rlkernel.evaluator.messages.children import Held
+from rlkernel.evaluator.program.schema import Program
 
 LEFT, RIGHT = 1, 2
 Place = tuple[str, int, int, str]
@@ -84,6 +86,15 @@ class Limits:
         self._extents: set[float] = set()
         """How long axes of the tensors are where results are compared."""
 
+    @classmethod
+    def left_by(cls, held: Iterable[Held], program: Program) -> Limits:
+        """What another look has noted of `program`, which ran at full shape, and has left to longer sizes."""
+        made = cls()
+        for one in held:
+            place = program.functions[one.function].source, one.number, one.sides, one.kind
+            made._full[place] = Span(*one.left), Span(*one.right)
+        return made
+
     def note_shapes(self, shapes: Iterable[Sequence[int]]) -> None:
         """A launch is given tensors of these shapes at the smaller size."""
         for shape in shapes:
@@ -119,9 +130,29 @@ class Limits:
                     found[place] = side == LEFT, moved
         return found
 
+    def untold(self, program: Program) -> tuple[Held, ...]:
+        """The comparisons of `program`, which ran at full shape, that were not made at the smaller size, or with nothing above
+        zero, such as where a loop of one turn is: these sizes do not tell what their number hides."""
+        numbers = {function.source: index for index, function in reversed([*enumerate(program.functions)])}
+        found = []
+        for (source, number, sides, kind), full in self._full.items():
+            small = self._small.get((source, number, sides, kind))
+            waits = full is not None and any(
+                sides & side and full[kept].low == full[kept].high > 0 and (small is None or not small[other].high > 0)
+                for side, kept, other in ((LEFT, 0, 1), (RIGHT, 1, 0))
+            )
+            if full is not None and waits and source in numbers and all(map(_is_finite, full)):
+                sides_at_full = (full[0].low, full[0].high), (full[1].low, full[1].high)
+                found.append(Held(numbers[source], number, sides, kind, *sides_at_full))
+        return tuple(found)
+
     def _is_extent(self, kind: str, number: float) -> bool:
         """Whether what parts numbers is a size that is as large where results are compared, such as 16 heads."""
         return kind != ORDER and _least_changed(kind, number) in self._extents
+
+
+def _is_finite(span: Span) -> bool:
+    return math.isfinite(span.low) and math.isfinite(span.high)
 
 
 def _joined(before: Sides | tuple[()], sides: Sides | None) -> Sides | None:

@@ -132,7 +132,7 @@ def _run(request: RunRequest, body: bytes) -> bytes:
     compiled = {step_number(step): config for step, config in request.configs.items()}
     machine, _ = the_machine()
     machine.draw_from(request.key)
-    machine.limits, machine.efforts = Limits(), Efforts()
+    machine.limits, machine.efforts = Limits.left_by(request.priced.held if request.priced else (), full), Efforts()
     set_precision(request.precision)
     try:
         priced = request.priced or priced_at_full(request, compiled, body)
@@ -177,6 +177,8 @@ def _run(request: RunRequest, body: bytes) -> bytes:
             made, most = partial(Module, small, interpreter, configs, one), PATIENCE * pace.work + LEAST_PATIENCE
             tunes = tried.shows(machine, partial(made, tried), one, (output, inputs, module.watched(one)), most)
             if request.priced is None and not request.hides:
+                priced = replace(priced, held=machine.limits.untold(full))
+            if not request.hides and (request.priced is None or request.priced.held):
                 others = [Round(given, body) for given in request.rounds[1:] if not (given.again or given.other)]
                 weights = [made, *(partial(Module, small, interpreter, configs, each) for each in others[:1])]
                 limited = shows(machine, weights, one, (output, inputs), most)

@@ -22,8 +22,9 @@ from rlkernel.evaluator.judging.errors.tensor_cores import cores_of
 from rlkernel.evaluator.judging.errors.tolerance import beside as more_exact
 from rlkernel.evaluator.judging.errors.tolerance import of_state, tolerance
 from rlkernel.evaluator.judging.inputs.nudging import is_finer, is_finest, nudged
+from rlkernel.evaluator.judging.inputs.one_sided import side_weights
 from rlkernel.evaluator.judging.inputs.places import places as places_of
-from rlkernel.evaluator.judging.inputs.shown import meant, note_of, put
+from rlkernel.evaluator.judging.inputs.shown import held, meant, note_of, put
 from rlkernel.evaluator.judging.inputs.stress import (
     ALWAYS_SAME,
     OF_ONE_VALUE,
@@ -47,7 +48,7 @@ from rlkernel.evaluator.judging.references.reference_calls import (
     tensors_of,
 )
 from rlkernel.evaluator.judging.rounds import Expected, fates
-from rlkernel.evaluator.messages.judgement import Balance, Edge, InputFate, Places, Planting, Stress, Tolerance
+from rlkernel.evaluator.messages.judgement import Balance, Edge, InputFate, OneSided, Places, Planting, Stress, Tolerance
 from rlkernel.evaluator.program.codes import valued, widened
 from rlkernel.evaluator.program.tensors import flatten, lent
 
@@ -106,6 +107,8 @@ class Construction:
         self.model = plan.perturbed() if perturbed else plan.drawn()
         if balance is not None:
             balance_state(self.model, balance)
+        if isinstance(planting, OneSided):
+            side_weights(self.model, reference.fixed)
         self._given = _copied(state_of(self.model))
         self._prepared = bool(terms.before.usual or (other and terms.before.other))
         if self._prepared:
@@ -144,8 +147,8 @@ class Construction:
         rounded, whole = self._exactly(tuple(changed), whole_call, inputs, forward_seed, several)
         exact = whole[: len(found)]
         products = rounded is not None and any(t.dtype is torch.float32 for t in (*found, *written))
-        same = meant(self.planting)
-        moved = None if changed else exact_outputs(self.exact_model, nudged(inputs, places.edges, meant=same), forward_seed)
+        near = partial(nudged, inputs, places.edges, meant=meant(self.planting), held=held(self.planting))
+        moved = None if changed else exact_outputs(self.exact_model, near(), forward_seed)
         cores: Sequence[Cores | None] = rounded or [None] * len(whole)
         of_outputs, of_state_after = cores[: len(found)], cores[len(found) :]
         errors, beside = self._measured(found, exact, moved, of_outputs, inputs, places.edges, forward_seed)
@@ -213,7 +216,7 @@ class Construction:
                 sides[place] = exact[place]
             elif is_finer(output, given):
                 if output.dtype not in partly:
-                    some = nudged(inputs, edges, output.dtype, meant(self.planting))
+                    some = nudged(inputs, edges, output.dtype, meant(self.planting), held(self.planting))
                     partly[output.dtype] = exact_outputs(self.exact_model, some, forward_seed) or exact
                 sides[place] = partly[output.dtype][place]
         return sides

@@ -13,6 +13,7 @@ from rlkernel.evaluator.judging.costs.least_work import ALL, LEAST, Matters, has
 from rlkernel.evaluator.judging.costs.roofline import TRIANGLE
 from rlkernel.evaluator.judging.inputs.equals import may_repeat, repeats_of
 from rlkernel.evaluator.judging.inputs.little import resized_of
+from rlkernel.evaluator.judging.inputs.one_sided import one_sided_of
 from rlkernel.evaluator.judging.inputs.told import told_shares
 from rlkernel.evaluator.judging.inputs.unshown import may_hide as may_hide_effects
 from rlkernel.evaluator.judging.inputs.unshown import plants_of
@@ -132,7 +133,8 @@ def _told(
 
 
 def _plants(small: Reference, source: str, traced: TracedReference) -> tuple[Planting, ...]:
-    """What shows effects that no draw does: of operators, of equal numbers, and of inputs that hardly matter."""
+    """What shows effects that no draw does: of operators, of equal numbers, of inputs that hardly matter, and of
+    roundings."""
     found: list[Planting] = []
     if may_hide_effects(traced.program, source):
         found += _if_it_ends(lambda: plants_of(small, source))
@@ -140,6 +142,7 @@ def _plants(small: Reference, source: str, traced: TracedReference) -> tuple[Pla
         found += _if_it_ends(lambda: repeats_of(small))
     if traced.given <= MOST_LOOKED_AT:
         found += _if_it_ends(lambda: resized_of(small))
+        found += _if_it_ends(lambda: one_sided_of(small))
     return tuple(found)
 
 

@@ -139,6 +139,23 @@ class Extent:
 
 
 @dataclass(frozen=True, slots=True)
+class Held:
+    """A comparison of a kernel that numbers of the full size may decide otherwise than all of the first sizes."""
+
+    function: Kernel
+    """The kernel, or a function that it calls."""
+    number: Annotated[int, Between(0, 1 << 31)]
+    """Which of its comparisons it is."""
+    sides: Annotated[int, Between(1, 3)]
+    """Which of its sides may be another number, see `cpu.limits.Place`."""
+    kind: Annotated[str, Between(1, 10)]
+    """How it tells numbers apart."""
+    left: tuple[float, float]
+    """The least and the largest of the numbers on a side, at full size."""
+    right: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
 class Priced:
     """What a Program costs at full size, and what was seen of it there."""
 
@@ -159,6 +176,8 @@ class Priced:
     """Whether a loop ends where a whole number of the inputs says."""
     efforts: dict[Kernel, tuple[Amount, Amount]] = field(default_factory=dict)
     """Kernel -> its operations, and the elements of the blocks that it stores."""
+    held: tuple[Held, ...] = ()
+    """The comparisons with a fixed number that were not made where results are compared, or with nothing above zero."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,6 +142,18 @@ class Plant:
 
 
 @dataclass(frozen=True, slots=True)
+class Met:
+    """Numbers of one input that are those of another one, see `judging.inputs.met`."""
+
+    place: int
+    """Which of the tensors among the arguments of forward it is."""
+    other: int
+    """That whose numbers it gets."""
+    anywhere: bool
+    """Whether it gets any of them, as what is looked up between edges, and not those that lie where it gets them."""
+
+
+@dataclass(frozen=True, slots=True)
 class Repeated:
     """An input some of whose numbers repeat others, see `judging.inputs.equals`."""
 
@@ -160,7 +172,12 @@ class Resized:
     factor: float
 
 
-Planting = NumbersOfArguments | Plant | Repeated | Resized
+@dataclass(frozen=True, slots=True)
+class OneSided:
+    """Numbers among inputs and weights that bfloat16 rounds to one side, see `judging.inputs.one_sided`."""
+
+
+Planting = NumbersOfArguments | Plant | Met | Repeated | Resized | OneSided
 """What is done to the inputs of a round of its own, to show what the reference does and no draw shows."""
 
 
@@ -174,7 +191,7 @@ class Shown:
 
     @classmethod
     def of(cls, found: Iterable[Planting]) -> Shown:
-        """Those that are found, but for numbers of arguments, by their kinds."""
+        """Those of these kinds that are found; the others are for the CPU path alone."""
         plants, repeated, resized = list[Plant](), list[Repeated](), list[Resized]()
         for one in found:
             if isinstance(one, Plant):

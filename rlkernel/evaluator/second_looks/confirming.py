@@ -59,7 +59,7 @@ async def confirm(
             broken = replace(failed(again.status, again.detail, one.clock.now), sizes=look.sizes)
         if not isinstance(again, Judged) or not again.same_work:
             continue
-        if again.evaluation.matches is False and await _right_beside(looks, one, look):
+        if (again.evaluation.matches is False or again.limited) and await _right_beside(looks, one, look):
             return replace(again.evaluation, sizes=look.sizes)
         if right is not None:
             right.append(look.source)

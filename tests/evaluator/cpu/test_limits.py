@@ -15,6 +15,7 @@ from rlkernel.evaluator.cpu import limits
 from rlkernel.evaluator.cpu.beyond import _differs
 from rlkernel.evaluator.cpu.limits import BITS, EQUAL, LEFT, ORDER, PARTS, RIGHT, SHIFT, Limits, alone, held
 from rlkernel.evaluator.cpu.loaded import mark
+from rlkernel.evaluator.program.schema import Function, Program
 
 
 def block(*values: float) -> Any:
@@ -135,6 +136,25 @@ def test_a_number_that_is_computed_with_besides_is_left_alone() -> None:
     ) == (2, 24)
     assert run("(min(a, 4), b * 4)", {("kernel", 1, RIGHT, ORDER): (False, 2)}, 5, 6) == (4, 24)
     assert run("(min(a, b), b * 8)", {("kernel", 1, RIGHT, ORDER): (False, 2)}, 5, 6) == (5, 48)
+
+
+def test_what_the_first_sizes_do_not_tell_is_left_to_longer_ones() -> None:
+    program = Program((Function("kernel", "kernel", 1, {}),), (), (), {}, (), (), (), 0)
+    first, place = Limits(), ("kernel", 1, LEFT | RIGHT, ORDER)
+    for step in (0, 1024, 7168):
+        first.note(place, step, 4096, dry=True)
+    first.note(place, 0, 4096, dry=False)  # a loop of one turn
+    first.note(("kernel", 2, RIGHT, ORDER), block(0, 8191), 100, dry=True)  # which is made there alone
+    first.note(("kernel", 3, RIGHT, ORDER), block(0, 8191), 4096, dry=True)
+    first.note(("kernel", 3, RIGHT, ORDER), block(0, 149), 4096, dry=False)  # which the first sizes tell
+    first.note(("kernel", 4, RIGHT, ORDER), mark(block(0, 8191)), 4096, dry=True)  # which memory decides
+    assert first.hidden() == {("kernel", 3, RIGHT, ORDER): (False, 74)}
+    held = first.untold(program)
+    assert [one.number for one in held] == [1, 2]
+    longer = Limits.left_by(held, program)
+    for step in (0, 1024, 2048, 3072):
+        longer.note(place, step, 4096, dry=False)
+    assert longer.hidden() == {place: (False, 1755)}
 
 
 def test_results_differ_where_more_than_roundings_do() -> None:

@@ -6,13 +6,14 @@ halves a NaN for ever. So its operators are counted, and a call that makes many 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import nn
+from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from rlkernel.evaluator.judging.references.reference_calls import call, kinds_of, tensors_of
@@ -24,6 +25,8 @@ MOST_TIMES = 8
 """How many times the operators of a usual call there may be."""
 FEWEST = 1000
 """The operators that any call may make."""
+ALIKE = {"_softmax", "_log_softmax", "clone", "_to_copy", "amax", "amin"}
+"""Operators besides those that work element by element which give equal numbers of a row equal ones."""
 
 
 class _Endless(Exception):
@@ -72,9 +75,43 @@ class Usual:
             return None
 
 
+def is_same(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two tensors hold the same elements of one memory, in the same order."""
+    places = [(tensor.data_ptr(), tensor.shape, tensor.stride()) for tensor in (one, other)]
+    return places[0] == places[1]
+
+
 def places_in_memory(inputs: Sequence[torch.Tensor]) -> dict[int, int]:
     """Where the memory of an input begins -> its place among the inputs, by which an operator's operand is told to be one."""
     return {tensor.untyped_storage().data_ptr(): place for place, tensor in enumerate(inputs) if tensor.numel()}
+
+
+class Origins:
+    """From which input each tensor of a call was made element by element, so that equal numbers stay equal."""
+
+    def __init__(self, inputs: Sequence[torch.Tensor]) -> None:
+        self._inputs = places_in_memory(inputs)
+        self._made = dict[int, tuple[StorageWeakRef, int]]()
+        """Identity of a storage -> what says whether it is still there, and the place of the input."""
+
+    def itself(self, tensor: torch.Tensor) -> int | None:
+        """The place of the input that a tensor is; None of any other tensor."""
+        return self._inputs.get(tensor.untyped_storage().data_ptr())
+
+    def of(self, tensor: torch.Tensor) -> int | None:
+        """The place of the one input that a tensor is, or was made from."""
+        made = self._made.get(tensor.untyped_storage()._cdata)
+        return made[1] if made is not None and not made[0].expired() else self.itself(tensor)  # type: ignore[no-untyped-call]
+
+    def note(self, func: Any, operands: Iterable[Any], made: Any) -> None:
+        """An operator has made a tensor of its operands."""
+        name = func._schema.name.partition("::")[2].removesuffix("_")
+        if not isinstance(made, torch.Tensor) or not (torch.Tag.pointwise in func.tags or name in ALIKE):
+            return
+        places = {self.of(one) for one in operands if isinstance(one, torch.Tensor)} - {None}
+        if len(places) == 1:
+            storage = made.untyped_storage()
+            self._made[storage._cdata] = StorageWeakRef(storage), cast(int, places.pop())  # type: ignore[no-untyped-call]
 
 
 def usual_call(model: nn.Module, inputs: list[Any], watching: Mode | None = None, *, seed: int = 0) -> Usual:

@@ -1,12 +1,12 @@
 """Numbers that differ in every draw: indices that never meet, and values of which one is the largest.
 
 Of `out.index_add(0, rows, x)` with other rows each time, whoever stores in place of adding would be right, and of the argmax of
-normal numbers whoever takes the last of equal ones, where PyTorch names the first; of the eight largest, whoever drops all that
-equal the largest. So the reference is watched for operators that add up what meets, for those that say which of equal numbers
-they take, and for those that leave it open, where nothing is made of which they take. Some indices then repeat their neighbours,
-and numbers are limited to those between their eighths, in a round of its own. A permutation of all places stays one, because that
-is what it is; and nothing is repeated where an operator stores without adding, which says nothing of indices that meet. Source:
-ours.
+normal numbers, or of what is made of each of them alone, whoever takes the last of equal ones, where PyTorch names
+the first; of the eight largest, whoever drops all that equal the largest. So the reference is watched for operators that add up
+what meets, for those that say which of equal numbers they take, and for those that leave it open, where nothing is made of which
+they take. Some indices then repeat their neighbours, and numbers are limited to those between their eighths, in a round of its
+own. A permutation of all places stays one, because that is what it is; and nothing is repeated where an operator stores without
+adding, which says nothing of indices that meet. Source: ours.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from rlkernel.evaluator.judging.inputs.bearing import places_in_memory, usual_call
+from rlkernel.evaluator.judging.inputs.bearing import Origins, is_same, usual_call
 from rlkernel.evaluator.judging.references.plan import SeededReference
 from rlkernel.evaluator.judging.references.reference_calls import mapped_at, tensors_of
 from rlkernel.evaluator.messages.judgement import Repeated
@@ -31,6 +31,12 @@ ADDS = {"index_add", "index_reduce", "scatter_add", "scatter_reduce"}
 STORES = {"index_copy", "index_fill", "index_put", "scatter"}
 FIRST = {"argmax", "argmin", "max", "min", "sort"}
 """Operators that give the first of equal numbers, `sort` where it is stable."""
+SAME = {
+    "cummax", "cummin", "max_pool2d_with_indices", "max_pool3d_with_indices", "adaptive_max_pool2d", "adaptive_max_pool3d",
+}  # fmt: skip
+"""Operators that always name the same one of equal numbers: the first of a window, and the last of those before."""
+COMPARISONS = {"eq", "ge", "gt", "le", "lt", "ne"}
+"""Operators that tell equal numbers of an input from others where both sides are made of it."""
 OPEN = {"kthvalue", "median", "sort", "topk"}
 """Operators that leave open which of equal numbers they take; `sort` where it is not stable."""
 WHOLE = (torch.int32, torch.int64)
@@ -75,11 +81,14 @@ class _Watching(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __init__(self, inputs: Sequence[torch.Tensor]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._given = inputs
-        self._inputs = places_in_memory(inputs)
+        self._origins = Origins(inputs)
         self.added = dict[int, int]()
         """Place of the indices -> the axis along which they meet."""
         self.stored = set[int]()
         self.first = set[int]()
+        """Places of inputs of which an operator tells equal numbers apart, or from others."""
+        self._same: list[tuple[int, StorageWeakRef]] = []
+        """Places of inputs of which an operator always names the same one of equal numbers, and what names it."""
         self._open: list[tuple[int, StorageWeakRef]] = []
         """Places of inputs of which an operator takes any of equal numbers, and what says which it took."""
         self._used = set[int]()
@@ -92,33 +101,43 @@ class _Watching(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __exit__(self, *error: Any) -> None:
         self._used |= {place for place, taken in self._open if not taken.expired()}  # type: ignore[no-untyped-call]
+        self.first |= {place for place, named in self._same if not named.expired()}  # type: ignore[no-untyped-call]
         super().__exit__(*error)  # type: ignore[no-untyped-call]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
         name = str(func).split(".")[1].removesuffix("_")
         given = {a.name: value for a, value in zip(func._schema.arguments, args, strict=False)} | (kwargs or {})
-        if name in ADDS | STORES | FIRST:
+        if name in ADDS | STORES | FIRST | COMPARISONS:
             self._look(name, given)
-        if self._open:
+        if self._open or self._same:
             storages = {one.untyped_storage()._cdata for one in tensors_of(list(given.values()))}
             self._used |= {place for place, taken in self._open if taken.cdata in storages}
+            self.first |= {place for place, named in self._same if named.cdata in storages}
         made = func(*args, **(kwargs or {}))
-        if name in OPEN and not given.get("stable") and isinstance(made, tuple):
-            place = self._place(given["self"])
+        self._origins.note(func, [*args, *(kwargs or {}).values()], made)
+        if name in OPEN | SAME and not given.get("stable") and isinstance(made, tuple):
+            place = self._origins.of(given["self"])
             if place is not None:
-                self._open.append((place, StorageWeakRef(made[1].untyped_storage())))  # type: ignore[no-untyped-call]
+                found = self._open if name in OPEN else self._same
+                found.append((place, StorageWeakRef(made[1].untyped_storage())))  # type: ignore[no-untyped-call]
         return made
 
     def _look(self, name: str, given: dict[str, Any]) -> None:
         if name in FIRST:
-            place = self._place(given["self"])
+            place = self._origins.of(given["self"])
             if place is not None and (given.get("stable") if name == "sort" else name.startswith("arg") or "dim" in given):
                 self.first.add(place)
+            return
+        if name in COMPARISONS:
+            one, other = given["self"], given["other"]
+            if isinstance(other, torch.Tensor) and not is_same(one, other):
+                places = {self._origins.of(one), self._origins.of(other)}
+                self.first |= {place for place in places if place is not None and len(places) == 1}
             return
         adds = name in ADDS or bool(given.get("accumulate"))
         indices = given["indices"] if name == "index_put" else [given["index"]]
         for index in indices:
-            place = None if index is None else self._place(index)
+            place = None if index is None else self._origins.itself(index)
             if place is None:
                 continue
             along = given["dim"] if name.startswith("scatter") else 0
@@ -127,9 +146,6 @@ class _Watching(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 self.added[place] = axis
             else:
                 self.stored.add(place)
-
-    def _place(self, tensor: torch.Tensor) -> int | None:
-        return self._inputs.get(tensor.untyped_storage().data_ptr())
 
 
 def _axis_of(given: torch.Tensor, index: torch.Tensor, along: int) -> int | None:
@@ -150,7 +166,7 @@ def _axis_of(given: torch.Tensor, index: torch.Tensor, along: int) -> int | None
 
 def may_repeat(program: Program) -> bool:
     """Whether a reference calls an operator that is watched."""
-    return bool(operators_of(program) & (ADDS | FIRST | OPEN | {"index_put"}))
+    return bool(operators_of(program) & (ADDS | FIRST | SAME | COMPARISONS | OPEN | {"index_put"}))
 
 
 def repeats_of(reference: SeededReference) -> tuple[Repeated, ...]:

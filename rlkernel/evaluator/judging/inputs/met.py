@@ -4,7 +4,10 @@ No draw of real numbers meets such a bound, so that whoever takes the other side
 an input with a number, looks for its numbers between edges, or gives it to an operator that jumps, that number is planted, and
 the reference is called twice: once with the operator as it is, and once with what somebody may write in its place. Where these
 differ, candidates are judged there. Of a number that the input's dtype does not hold nothing is asked, since it is rounded for
-the comparison, and in half precision a kernel may compare in float32. Source: ours.
+the comparison, and in half precision a kernel may compare in float32.
+
+So it is with an input that is compared with another one, or looked up between the edges that another one holds: numbers of that
+one are planted in it, since they are others in each draw. Source: ours.
 """
 
 from __future__ import annotations
@@ -18,13 +21,18 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from rlkernel.evaluator.judging.inputs.bearing import Usual, places_in_memory
+from rlkernel.evaluator.judging.inputs.bearing import Usual, is_same, places_in_memory
 from rlkernel.evaluator.judging.references.plan import SeededReference
-from rlkernel.evaluator.judging.references.reference_calls import call, tensors_of
-from rlkernel.evaluator.messages.judgement import Plant
+from rlkernel.evaluator.judging.references.reference_calls import call, mapped_at, tensors_of
+from rlkernel.evaluator.messages.judgement import Met, Plant
 
 COMPARISONS = {"gt": torch.ge, "ge": torch.gt, "lt": torch.le, "le": torch.lt}
 """Those that take equal numbers to the other side."""
+EQUALITY: dict[str, Callable[..., torch.Tensor]] = {
+    "eq": lambda x, y: torch.zeros_like(x == y),
+    "ne": lambda x, y: torch.ones_like(x == y),
+}
+"""What somebody may write who has never seen numbers of two inputs meet."""
 LOOKUPS = {"searchsorted", "bucketize"}
 JUMPS: dict[str, Callable[..., torch.Tensor]] = {
     "sign": lambda x: torch.where(x >= 0, 1.0, -1.0).to(x.dtype),
@@ -37,13 +45,16 @@ JUMPS: dict[str, Callable[..., torch.Tensor]] = {
 """Operators that jump, or have a value of their own, and what gives another one there alone."""
 _WHERE: dict[str, tuple[float, ...]] = {"sign": (0.0,), "round": (0.5, 1.5, -0.5, -1.5), "sinc": (0.0,), "xlogy": (0.0,)}
 """Where they do; the others at what they are given."""
+COMPARED = COMPARISONS | EQUALITY
 MEETING = LOOKUPS | JUMPS.keys()
 """Operators besides comparisons whose numbers may be met."""
 MOST_MET = 2
 """Numbers of which it is found out whether they matter."""
 APART = 0.02
 """How far an answer moves that matters, relative: nothing below is told from half precision."""
-Planted = Callable[[list[Any], Plant], list[Any]]
+SHARE = 0.125
+"""The share of an input's elements that get a number of another one; one at least."""
+Planted = Callable[[list[Any], Plant | Met], list[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +62,8 @@ class Bound:
     """Numbers at which an operator jumps to which an input is given, in one call of a forward."""
 
     call: int
-    place: int
-    numbers: tuple[float, ...]
+    what: Plant | Met
+    """What puts them into that input."""
 
 
 class _Jumps(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -60,24 +71,40 @@ class _Jumps(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __init__(self, inputs: Sequence[torch.Tensor], other: int | None = None) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._inputs = places_in_memory(inputs)
+        self._inputs, self._given = places_in_memory(inputs), inputs
         self._other = other
         self.bounds: list[Bound] = []
         self._calls = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
         name, kwargs = str(func).split(".")[1], dict(kwargs or {})
-        if name not in COMPARISONS and name not in MEETING:
+        if name not in COMPARED and name not in MEETING:
             return func(*args, **kwargs)
         self._calls += 1
         if self._other == self._calls:
             return _otherwise(func, name, args, kwargs)
-        operand = args[1] if name == "searchsorted" else args[0]
+        operand, against = (args[1], args[0]) if name == "searchsorted" else (args[0], args[1] if len(args) > 1 else None)
         if self._other is None and isinstance(operand, torch.Tensor) and operand.is_floating_point():
-            place, numbers = self._inputs.get(operand.untyped_storage().data_ptr()), _numbers(name, args, kwargs)
-            if place is not None and numbers and all(_is_held_and_not_met(operand, number) for number in numbers):
-                self.bounds.append(Bound(self._calls, place, numbers))
+            place, other = self._inputs.get(operand.untyped_storage().data_ptr()), self._whole(against)
+            numbers = _numbers(name, args, kwargs) if name not in EQUALITY else ()
+            if place is not None and other is not None and (name in COMPARED or name in LOOKUPS):
+                if self._whole(operand) == place and not _meet(operand, self._given[other], name):
+                    self.bounds.append(Bound(self._calls, Met(place, other, name in LOOKUPS)))
+            elif place is not None and numbers and all(_is_held_and_not_met(operand, number) for number in numbers):
+                self.bounds.append(Bound(self._calls, Plant(place, numbers)))
         return func(*args, **kwargs)
+
+    def _whole(self, tensor: Any) -> int | None:
+        """The place of the input that a tensor is as a whole; None of any other."""
+        if not isinstance(tensor, torch.Tensor) or not tensor.is_floating_point():
+            return None
+        place = self._inputs.get(tensor.untyped_storage().data_ptr())
+        return place if place is not None and is_same(tensor, self._given[place]) else None
+
+
+def _meet(operand: torch.Tensor, against: torch.Tensor, name: str) -> bool:
+    """Whether some numbers of an operand are those that it is compared with, or looked up between."""
+    return bool((torch.isin(operand, against) if name in LOOKUPS else operand == against).any())
 
 
 def _otherwise(func: Any, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -85,7 +112,7 @@ def _otherwise(func: Any, name: str, args: Sequence[Any], kwargs: dict[str, Any]
     if name in LOOKUPS:
         right = kwargs.pop("side", None) == "right" or kwargs.pop("right", False)
         return func(*args, **kwargs, right=not right)
-    return COMPARISONS[name](*args) if name in COMPARISONS else JUMPS[name](*args)
+    return COMPARED[name](*args) if name in COMPARED else JUMPS[name](*args)
 
 
 def _numbers(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[float, ...]:
@@ -107,26 +134,42 @@ def _is_held_and_not_met(operand: torch.Tensor, number: float) -> bool:
     return math.isfinite(number) and float(held) == number and not bool((operand == held.to(operand.device)).any())
 
 
-def met_of(reference: SeededReference, model: nn.Module, usual: Usual, planted: Planted) -> Iterator[Plant]:
+def met_by(inputs: list[Any], what: Met, seed: int) -> list[Any]:
+    """The arguments of forward with some elements of an input that are those of another one, at places drawn from `seed`."""
+    other = tensors_of(inputs)[what.other]
+
+    def change(tensor: torch.Tensor) -> torch.Tensor:
+        generator = torch.Generator(tensor.device).manual_seed(seed)
+        drawn = torch.rand(tensor.shape, generator=generator, device=tensor.device)
+        if what.anywhere:
+            which = torch.randint(other.numel(), tensor.shape, generator=generator, device=tensor.device)
+            numbers = other.flatten()[which]
+        else:
+            numbers = other.expand(tensor.shape)
+        return torch.empty_like(tensor).copy_(torch.where(drawn <= drawn.min().clamp(min=SHARE), numbers, tensor))
+
+    return mapped_at(inputs, what.place, change)
+
+
+def met_of(reference: SeededReference, model: nn.Module, usual: Usual, planted: Planted) -> Iterator[Plant | Met]:
     """What shows the value at a bound, where nothing else does."""
     inputs = reference.inputs(0)
     watching = _Jumps(tensors_of(inputs))
     if not usual.ends(model, inputs, watching):
         return
-    first = {(bound.place, bound.numbers): bound for bound in reversed(watching.bounds)}
-    for bound in [*reversed(first.values())][:MOST_MET]:
-        plant = Plant(bound.place, bound.numbers)
-        one, other = (_outputs(reference, model, usual, plant, planted, number) for number in (None, bound.call))
+    first = {bound.what: bound.call for bound in reversed(watching.bounds)}
+    for what, number in [*reversed(first.items())][:MOST_MET]:
+        one, other = (_outputs(reference, model, usual, what, planted, changed) for changed in (None, number))
         if one is not None and other is not None and any(map(_apart, one, other)):
-            yield plant
+            yield what
 
 
 def _outputs(
-    reference: SeededReference, model: nn.Module, usual: Usual, plant: Plant, planted: Planted, other: int | None
+    reference: SeededReference, model: nn.Module, usual: Usual, what: Plant | Met, planted: Planted, other: int | None
 ) -> list[torch.Tensor] | None:  # fmt: skip
     """What a reference gives where numbers are planted, with another value at the bound in one of its calls; None where it does
     not bear them."""
-    first, again = (planted(reference.inputs(0), plant) for _ in range(2))
+    first, again = (planted(reference.inputs(0), what) for _ in range(2))
     if not usual.borne(model, first, _Jumps(tensors_of(first), other)):
         return None
     with _Jumps(tensors_of(again), other):

@@ -46,19 +46,20 @@ def _step(tensor: torch.Tensor) -> float:
 
 
 def nudged(
-    inputs: list[Any], edges: Sequence[Edge] = (), output: torch.dtype | None = None, meant: Sequence[float] = ()
+    inputs: list[Any], edges: Sequence[Edge] = (), output: torch.dtype | None = None, meant: Sequence[float] = (),
+    held: Sequence[int] = (),
 ) -> list[Any]:  # fmt: skip
     """Inputs in float64, moved by their own rounding. Rows of `edges` stay as they are: what their rounding would do says nothing
-    of the others, which have the same bounds. So do inputs that are coarser than an `output`, and numbers that are `meant`
-    as they are: beside a bound the answer is another one."""
+    of the others, which have the same bounds. So do inputs that are coarser than an `output`, numbers that are `meant`
+    as they are, and the inputs at the places `held`: beside a bound the answer is another one."""
     places, known = itertools.count(), {edge.place: edge for edge in edges}
     coarsest = math.inf if output is None else torch.finfo(output).eps
 
     def change(tensor: torch.Tensor) -> torch.Tensor:
-        edge = known.get(next(places))
+        edge = known.get(place := next(places))
         if not holds_numbers(tensor):
             return tensor
-        moved = nudge(tensor) if _step(tensor) <= coarsest else tensor.double()
+        moved = nudge(tensor) if _step(tensor) <= coarsest and place not in held else tensor.double()
         for number in meant:
             moved = torch.where(tensor == number, number, moved)
         return moved if edge is None else with_rows_of(moved, tensor, edge)

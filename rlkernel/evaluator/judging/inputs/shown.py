@@ -6,27 +6,36 @@ from typing import Any
 
 from rlkernel.evaluator.judging.inputs.equals import MEET, TIES, repeated
 from rlkernel.evaluator.judging.inputs.little import NOTE, resized
+from rlkernel.evaluator.judging.inputs.met import met_by
+from rlkernel.evaluator.judging.inputs.one_sided import NOTE as ONE_SIDED
+from rlkernel.evaluator.judging.inputs.one_sided import with_one_sided
 from rlkernel.evaluator.judging.inputs.planting import PLANTED
 from rlkernel.evaluator.judging.inputs.planting import planted as with_numbers_of_arguments
 from rlkernel.evaluator.judging.inputs.unshown import LARGE, UNSHOWN, planted
-from rlkernel.evaluator.messages.judgement import Plant, Planting, Repeated, Resized
+from rlkernel.evaluator.messages.judgement import Met, OneSided, Plant, Planting, Repeated, Resized
 
 
 def put(what: Planting, inputs: list[Any], seed: int) -> list[Any]:
     """The arguments of forward after it, in which what is drawn comes from `seed`."""
     if isinstance(what, Plant):
         return planted(inputs, what, seed)
+    if isinstance(what, Met):
+        return met_by(inputs, what, seed)
     if isinstance(what, Repeated):
         return repeated(inputs, what, seed)
+    if isinstance(what, OneSided):
+        return with_one_sided(inputs)
     return resized(inputs, what) if isinstance(what, Resized) else with_numbers_of_arguments(inputs, seed)
 
 
 def note_of(what: Planting) -> str:
     """What stands behind a miss in such a round."""
-    if isinstance(what, Plant):
+    if isinstance(what, (Plant, Met)):
         return UNSHOWN
     if isinstance(what, Repeated):
         return TIES if what.axis is None else MEET
+    if isinstance(what, OneSided):
+        return ONE_SIDED
     return NOTE if isinstance(what, Resized) else PLANTED
 
 
@@ -34,3 +43,8 @@ def meant(what: Planting | None) -> tuple[float, ...]:
     """The numbers among the inputs that are meant as they are, and not as what they were rounded from: those that are planted,
     but for large ones, which only lie beyond a limit."""
     return tuple(number for number in what.values if abs(number) < LARGE) if isinstance(what, Plant) else ()
+
+
+def held(what: Planting | None) -> tuple[int, ...]:
+    """The places of the inputs of which all numbers are meant so, because those of one are those of the other."""
+    return (what.place, what.other) if isinstance(what, Met) else ()

@@ -3,9 +3,10 @@
 `torch.clamp(x, max=200)` of normal numbers changes none of them, eight times as large or not, and whoever leaves it out would be
 right. So the reference is watched while it is called: which limits were reached, which comparisons had both answers. For what was
 never seen, a few numbers are planted: large ones where a limit is far away, rows of zeros where it is next to zero, NaN where an
-input's NaN is replaced, and the very number to which an input is compared, also where only the side of equal ones is unseen
-(`met`); or all of an input is made smaller, as for the limit of one in `x * torch.clamp(10 / x.norm(), max=1)`. What shows
-something, and leaves outputs as finite as they are, is judged in a round of its own. Source: ours.
+input's NaN is replaced, zeros among lengths and masks where that of a result is, and the very number to which an input is
+compared, also where only the side of equal ones is unseen (`met`); or all of an input is made smaller, as for the limit of one in
+`x * torch.clamp(10 / x.norm(), max=1)`. What shows something, and leaves outputs as finite as they are, is judged in a round of
+its own. Source: ours.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from rlkernel.evaluator.judging.inputs.bearing import places_in_memory, usual_call
+from rlkernel.evaluator.judging.inputs.bearing import is_same, places_in_memory, usual_call
 from rlkernel.evaluator.judging.inputs.little import resized
-from rlkernel.evaluator.judging.inputs.met import MEETING, met_of
+from rlkernel.evaluator.judging.inputs.met import MEETING, met_by, met_of
 from rlkernel.evaluator.judging.inputs.stress import stressed, stresses
 from rlkernel.evaluator.judging.references.plan import SeededReference
 from rlkernel.evaluator.judging.references.reference_calls import mapped_at, tensors_of
-from rlkernel.evaluator.messages.judgement import Plant, Resized, Stress
+from rlkernel.evaluator.messages.judgement import Met, Plant, Resized, Stress
 from rlkernel.evaluator.program.codes import holds_numbers, valued
 from rlkernel.evaluator.program.operators import operators_of
 from rlkernel.evaluator.program.schema import Program
@@ -47,7 +48,8 @@ MOST_PLANTS = 3
 """Rounds with planted numbers."""
 LIMITS = {"abs", "clamp", "clamp_min", "clamp_max", "hardtanh", "relu", "threshold"}
 COMPARISONS = {"eq", "ne", "gt", "ge", "lt", "le"}
-REPLACES_NAN = {"nan_to_num", "isnan"}
+REPLACES_NAN = {"nan_to_num", "isnan", "nansum", "nanmedian", "fmax", "fmin"}
+"""Those that tell NaN apart, as a comparison of numbers with themselves does."""
 IGNORES = {"nll_loss_forward", "nll_loss", "nll_loss2d_forward"}
 IGNORED = -100.0
 """The label that losses ignore unless the text says another. With smoothed labels they look for it by a comparison."""
@@ -115,6 +117,9 @@ def _effects(name: str, given: dict[str, Any], x: torch.Tensor) -> Iterator[tupl
         return
     if name in COMPARISONS:
         other = given.get("other")
+        if isinstance(other, torch.Tensor) and is_same(x, other):
+            yield "nan", None, torch.isnan(x)
+            return
         number = _number(other)
         if number is not None or isinstance(other, torch.Tensor):
             found = getattr(torch, name)(x, other)
@@ -147,7 +152,7 @@ def may_hide(program: Program, source: str) -> bool:
     return bool(names & (SHOWING - IGNORES)) or (bool(names & IGNORES) and "ignore_index" in source)
 
 
-def plants_of(reference: SeededReference, source: str, *, whole: bool = True) -> tuple[Plant | Resized, ...]:
+def plants_of(reference: SeededReference, source: str, *, whole: bool = True) -> tuple[Plant | Met | Resized, ...]:
     """What shows effects of operators that no draw does. whole: whether whole numbers may get others, which may be looked up in a
     table. Whatever the reference raises at its own inputs is raised."""
     model = reference.model(0)
@@ -175,7 +180,10 @@ def plants_of(reference: SeededReference, source: str, *, whole: bool = True) ->
                 del missing[seen]
         if len(found) == MOST_PLANTS:
             break
-    met = met_of(reference, model, usual, lambda inputs, plant: planted(inputs, plant, 0))
+    met = met_of(
+        reference, model, usual,
+        lambda given, what: planted(given, what, 0) if isinstance(what, Plant) else met_by(given, what, 0),
+    )  # fmt: skip
     return (*found, *itertools.islice(met, MOST_PLANTS - len(found)))
 
 
@@ -200,6 +208,9 @@ def _tried(effect: Effect, inputs: Sequence[torch.Tensor]) -> Iterator[Plant]:
     number = effect.number
     if effect.side == "nan" and effect.place is not None:
         yield Plant(effect.place, (math.nan,))
+    elif effect.side == "nan":  # of what is computed: where a length is zero, or a row of a mask
+        whole = [place for place, tensor in enumerate(inputs) if not (tensor.is_floating_point() or tensor.is_complex())]
+        yield from (Plant(place, (0.0,), rows=True) for place in whole if inputs[place].numel() > 1)
     elif effect.side == "infinite" and effect.place is not None:
         yield Plant(effect.place, (math.inf, -math.inf))
     elif effect.name in ("eq", "ne", *IGNORES):

@@ -55,6 +55,19 @@ def reference(answer: str) -> Reference:
         ("x.topk(2)[0].exp()", [(0, None)]),
         ("x.sort(1)[0] + x.kthvalue(3, 1, keepdim=True)[0]", [(0, None)]),
         ("x.max() + x", []),
+        ("torch.cummax(x, 1)[1]", [(0, None)]),
+        ("torch.cummin(x, 1)[1] + x", [(0, None)]),
+        ("torch.cummax(x, 1)[0] + x", []),  # nothing is made of where they lie
+        ("nn.functional.max_pool2d(x[None], 2, return_indices=True)", [(0, None)]),
+        ("nn.functional.max_pool2d(x[None], 2)", []),
+        ("(2 * torch.tanh(x)).argmax(1)", [(0, None)]),  # equal where x is
+        ("x.softmax(1).argmax(1)", [(0, None)]),
+        ("(x @ x.t()).argmax(1)", []),
+        ("(x + x.flip(0)).cumsum(1).argmax(1)", []),
+        ("(x[:, None] < x[:, :, None]).sum(-1)", [(0, None)]),
+        ("(x == x.amax(1, keepdim=True)) * x", [(0, None)]),
+        ("(x != x) + x", []),  # which asks for NaN
+        ("(x < x.mean()) * x", []),
     ],
 )
 def test_which_inputs_repeat_numbers(answer: str, found: list[tuple[int, int | None]]) -> None:

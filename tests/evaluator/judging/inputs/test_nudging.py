@@ -33,6 +33,13 @@ def test_for_a_finer_output_coarse_inputs_stay() -> None:
         assert all(tensor.dtype is torch.float64 for tensor in moved)
 
 
+def test_inputs_that_are_held_stay_as_they_are() -> None:
+    given = [torch.randn(64), {"b": torch.randn(64)}, torch.randn(64)]
+    found = nudged(given, held=(0, 2))
+    assert torch.equal(found[0], given[0].double()) and torch.equal(found[2], given[2].double())
+    assert not torch.equal(found[1]["b"], given[1]["b"].double())
+
+
 def test_numbers_that_are_meant_stay_as_they_are() -> None:
     x = torch.tensor([0.25, 0.3, -0.25])
     (moved,) = nudged([x], meant=(0.25,))

@@ -52,6 +52,11 @@ def reference(answer: str) -> Reference:
         ("x.nan_to_num(nan=0.5)", [(0, NAN, False)]),
         ("x.nan_to_num(nan=0.5, posinf=1.0)", [(0, INFINITE, False), (0, NAN, False)]),
         ("x.softmax(1).nan_to_num(nan=0.5)", []),  # it is no input whose NaN is replaced
+        ("x.nanmean(1) + x.nansum()", [(0, NAN, False)]),
+        ("torch.where(x != x, 0.0, x)", [(0, NAN, False)]),
+        ("(x.abs().log() * label.bool()[:, None] / label.bool()[:, None]).nan_to_num(nan=0.5)", []),  # some labels are zero
+        ("(x / (label + 1)[:, None] * (label + 1)[:, None]).nan_to_num(nan=0.5)", []),  # no label makes NaN
+        ("(x * 0 / (label - 40)[:, None].clamp(min=-30)).nan_to_num(nan=0.5)", []),
         ("torch.where(x == 0, 1.0, x.sin() / x)", [(0, (0.0,), False)]),
         ("F.cross_entropy(x, label, ignore_index=-1, reduction='sum')", [(1, (-1.0,), False)]),
         ("F.cross_entropy(x, label, reduction='sum')", []),  # nobody has said so
@@ -129,3 +134,14 @@ def test_each_number_is_planted_somewhere() -> None:
         (found,) = planted([torch.ones(16)], Plant(0, (3.0, -3.0)), seed)
         put = int((found != 1).sum())
         assert abs(int((found == 3).sum()) - int((found == -3).sum())) == put % 2
+
+
+def test_a_result_whose_nan_is_replaced_has_some_where_a_length_is_zero_or_a_row_is_masked() -> None:
+    within = "x.masked_fill(torch.arange(32) >= {}, -math.inf).softmax(1).nan_to_num(nan=0.5)"
+    source = SOURCE.replace("torch.randint(0, 32", "torch.randint(1, 32")
+    lengths = load_reference(source.format(answer=within.format("label[:, None]")), small=False)
+    assert plants_of(lengths, "") == (Plant(1, (0.0,), rows=True),) and not plants_of(lengths, "", whole=False)
+    source = SOURCE.replace("torch.randint(0, 32, (64,))", "torch.rand(64, 32) < 0.5")
+    masked = load_reference(source.format(answer="x.masked_fill(~label, -math.inf).softmax(1).nan_to_num(nan=0.5)"), small=False)
+    assert plants_of(masked, "") == (Plant(1, (0.0,), rows=True),)
+    assert not planted(masked.inputs(0), Plant(1, (0.0,), rows=True), 0)[1].any(1).all()

@@ -1,0 +1,70 @@
+"""Numbers of one input that are those of another one: where that shows something, and how they get there."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from rlkernel.evaluator.judging.drawing import draw_rounds
+from rlkernel.evaluator.judging.inputs.met import SHARE, met_by
+from rlkernel.evaluator.judging.inputs.unshown import UNSHOWN, plants_of
+from rlkernel.evaluator.messages.judgement import Met
+from rlkernel.reference import Reference, load_reference
+from rlkernel.types import Precision
+
+SOURCE = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def forward(self, x, y, edges, whole):
+        return {answer}
+
+def get_inputs():
+    return [torch.randn(64, 32), torch.randn(64, 32), torch.randn(32).sort().values, torch.randint(0, 9, (64, 32))]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def reference(answer: str) -> Reference:
+    return load_reference(SOURCE.format(answer=answer), small=False)
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        ("torch.where(x >= y, x.exp(), -y)", [Met(0, 1, False)]),
+        ("torch.where(x >= y, x, y)", []),  # where they are equal, either is right
+        ("(x == y).float()", [Met(0, 1, False)]),
+        ("torch.where(x < edges, x.exp(), -x)", [Met(0, 2, False)]),  # one for each column
+        ("torch.bucketize(x, edges)", [Met(0, 2, True)]),
+        ("torch.searchsorted(edges, y, right=True)", [Met(1, 2, True)]),
+        ("torch.where(x[:, :8] >= y[:, :8], 1.0, 0.0)", []),  # parts of inputs
+        ("(whole > whole.flip(0)).float()", []),
+        ("(x > x.flip(0)).float()", []),
+    ],
+)
+def test_where_numbers_of_two_inputs_matter_that_meet(answer: str, found: list[Met]) -> None:
+    assert list(plants_of(reference(answer), "")) == found
+
+
+def test_an_input_gets_numbers_of_another_one_at_places_of_the_seed() -> None:
+    x, y, edges = torch.randn(64, 32).t(), torch.randn(32, 64), torch.randn(16)
+    there = met_by([x, y], Met(0, 1, False), 3)[0]
+    met = there == y
+    assert 0.5 * SHARE < float(met.float().mean()) < 1.5 * SHARE and torch.equal(there[~met], x[~met])
+    assert there.stride() == x.stride() and not torch.equal(there, met_by([x, y], Met(0, 1, False), 4)[0])
+    anywhere = met_by([x, edges], Met(0, 1, True), 3)[0]
+    assert len(anywhere[torch.isin(anywhere, edges)].unique()) == 16 and torch.equal(anywhere[~met], x[~met])
+    assert met_by([x, y], Met(0, 1, False), 3)[1] is y
+
+
+def test_they_meet_in_a_round_of_their_own_whose_bounds_are_as_tight() -> None:
+    compares = reference("torch.where(x >= y, x.exp(), -y)")
+    rounds = draw_rounds(compares, Precision.PYTORCH, "key", other=False, plants=plants_of(compares, ""))
+    every = [one for some in rounds for one in some]
+    meets = [UNSHOWN in one.expected.note for one in every]
+    assert sum(meets) == 1 and meets == [bool((one.inputs[0] == one.inputs[1]).any()) for one in every]
+    assert [one.expected.allowed[0].norm for one in every if UNSHOWN in one.expected.note] == [5e-5]

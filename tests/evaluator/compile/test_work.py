@@ -43,13 +43,24 @@ def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (("for j in tl.static_range(10**9):", "    pass"), "line 3: the kernel unrolls to more than 40000 operations"),
-        (("for j in tl.static_range(200):", "    for l in tl.static_range(200):", "        n += j"), "unrolls to more than"),
+        (("for j in tl.static_range(10**9):", "    pass"), "line 3: the kernel unrolls to more than 60000 operations"),
+        (("for j in tl.static_range(200):", "    for l in tl.static_range(300):", "        n += j"), "unrolls to more than"),
         (("y: tl.constexpr = 9 ** 9 ** 9 ** 9",), "line 2: a constant of more than 4096 bits or items"),
         (("y: tl.constexpr = 1 << 10 ** 12",), "a constant of more than"),
         (("y = 'a' * 10 ** 11",), "a constant of more than"),
         (("y = (1, 2) * 10 ** 11",), "a constant of more than"),
-        (("n = h(n, 20)", "tl.store(x, n)"), "the kernel unfolds to more than 40000 operations per thread"),
+        (("n = h(n, 20)", "tl.store(x, n)"), "line 1: more than 200000 operations per thread"),
+        # 512 numbers of each thread, and each of 100 turns adds an addition that nothing simplifies.
+        (
+            (
+                "i = tl.arange(0, 16384)",
+                "a = tl.load(x + i)",
+                "for j in tl.static_range(100):",
+                "    a = tl.abs(a) + j",
+                "tl.store(x + i, a)",
+            ),
+            "kernel k: more than 40000 operations per thread",
+        ),
     ],
 )
 def test_what_would_take_too_long_is_refused(build: Callable[..., Any], body: tuple[str, ...], message: str) -> None:
@@ -68,6 +79,11 @@ def test_a_tile_too_large_for_its_warps_is_not_assembled(build: Callable[..., An
 def test_what_is_usual_is_compiled(build: Callable[..., Any]) -> None:
     lines = ("i = tl.arange(0, B)", "a = tl.load(x + i)", "for j in tl.static_range(32):", "    a = a * 2 ** 10 + (1 << 3) * j")
     assert build(*lines, "tl.store(x + i, a + h(n, 2))")
+
+
+def test_what_is_simplified_away_does_not_count(build: Callable[..., Any]) -> None:
+    # Sorting 8,192 numbers in 8 warps is 54,000 operations of a thread as it is written, and 32,000 when it is simplified.
+    assert build("i = tl.arange(0, 8192)", "tl.store(x + i, tl.sort(tl.load(x + i)))", options={"num_warps": 8})
 
 
 @pytest.mark.parametrize(

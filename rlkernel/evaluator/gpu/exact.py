@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -26,7 +25,7 @@ from rlkernel.evaluator.judging.errors.tolerance import FLOOR
 from rlkernel.evaluator.judging.inputs.nudging import nudge
 from rlkernel.evaluator.judging.references.flags import judging
 from rlkernel.evaluator.judging.references.reference_calls import REFUSALS, call, doubled, mapped, state_of, tensors_of
-from rlkernel.evaluator.judging.references.widening import without_casts
+from rlkernel.evaluator.judging.references.widening import WAYS, usual_dtypes
 from rlkernel.evaluator.program.codes import equal_or_wrong, holds_numbers, valued, widened
 from rlkernel.types import Precision
 
@@ -89,12 +88,17 @@ def exact_outputs(
     between.
     """
     change = nudge if nudged else doubled
-    try:
-        return _whole(model, draw, seed, change, names)
-    except torch.OutOfMemoryError:
-        pass  # its frames hold tensors until here
-    except REFUSALS:
-        return _without_casts(model, draw, seed, change, names)
+    for way in range(len(WAYS)):
+        try:
+            return _whole(model, draw, seed, change, names, way)
+        except torch.OutOfMemoryError:
+            if way:
+                return None
+            break  # its frames hold tensors until here
+        except REFUSALS:
+            continue
+    else:
+        return None
     outputs = len(found) - len(names)
     for count in CHUNKS:
         torch.cuda.empty_cache()
@@ -108,24 +112,19 @@ def exact_outputs(
     return None
 
 
-def _whole(
-    model: nn.Module, draw: Draw, seed: int, change: Change, names: Sequence[str], *, casts: bool = True
-) -> list[torch.Tensor]:
+def _whole(model: nn.Module, draw: Draw, seed: int, change: Change, names: Sequence[str], way: int) -> list[torch.Tensor]:
+    """The same at once, in one of `WAYS`. Raises what the reference raises there."""
+    kinds = {name: tensor.dtype for name, tensor in state_of(model).items()}
     wide_model = widened(copy.deepcopy(model))
-    given, wide = draw(), []
+    given, wide, dtypes = draw(), [], []
     while given:  # one at a time: the inputs are never there twice
-        wide.append(mapped(given.pop(0), change))
-    with nullcontext() if casts else without_casts():
+        argument = given.pop(0)
+        dtypes += [tensor.dtype for tensor in tensors_of(argument)]
+        wide.append(mapped(argument, change))
+        del argument
+    with WAYS[way](usual_dtypes(state_of(wide_model), kinds, tensors_of(wide), dtypes)):
         outputs = tensors_of(call(wide_model, wide, seed))
     return [*outputs, *(state_of(wide_model)[name] for name in names)]
-
-
-def _without_casts(model: nn.Module, draw: Draw, seed: int, change: Change, names: Sequence[str]) -> list[torch.Tensor] | None:
-    """The same of a reference that does not run in float64 with the casts in its text."""
-    try:
-        return _whole(model, draw, seed, change, names, casts=False)
-    except REFUSALS:  # too little memory, too
-        return None
 
 
 def _along_the_batch(

@@ -57,6 +57,25 @@ def wanted(model: Rows) -> list[torch.Tensor]:
     return tensors_of(call(model, draw(), 0))
 
 
+def test_a_text_that_asks_for_its_dtypes_is_told_the_usual_ones() -> None:
+    def forward(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        assert x.dtype == y.dtype == torch.float32
+        return x @ y
+
+    found = exact_outputs(Rows(forward), draw, 0, wanted(Rows(forward)))
+    x, y = draw()
+    assert found is not None and found[0].dtype is torch.float64
+    assert torch.equal(found[0], (x.double() * WEIGHT.double()) @ y.double())
+
+
+def test_a_reference_that_does_not_run_in_float64_has_none() -> None:
+    def forward(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        assert x.element_size() == 4
+        return x @ y
+
+    assert exact_outputs(Rows(forward), draw, 0, wanted(Rows(forward))) is None
+
+
 def test_the_whole_is_float64_and_the_model_stays() -> None:
     model = Rows(lambda x, y: (x + y, x.argmax(1)))
     found = exact_outputs(model, draw, 0, wanted(model))
@@ -122,13 +141,3 @@ def test_a_reference_that_casts_runs_in_float64_without_its_casts() -> None:
     (found,) = exact_outputs(model, draw, 0, wanted(model)) or [torch.zeros(())]
     x, _ = draw()
     assert torch.equal(found, (x.double() * WEIGHT.double()) @ torch.ones(5, 2, dtype=torch.float64))
-
-
-def test_a_reference_that_does_not_run_in_float64_has_none() -> None:
-    def singles(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        if x.dtype is torch.float64:
-            raise TypeError("single precision alone")
-        return x
-
-    model = Rows(singles)
-    assert exact_outputs(model, draw, 0, wanted(model)) is None

@@ -10,14 +10,13 @@ import copy
 import itertools
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from fnmatch import fnmatchcase
 from typing import Any
 
 import torch
 from torch import nn
 
-from rlkernel.evaluator.judging.references.widening import as_usual, without_casts
+from rlkernel.evaluator.judging.references.widening import WAYS, usual_dtypes
 from rlkernel.evaluator.messages.judgement import Balance
 from rlkernel.evaluator.program.codes import holds_numbers, valued, widened
 from rlkernel.evaluator.program.replaced import holding
@@ -165,16 +164,15 @@ def _exact_call(model: nn.Module, inputs: list[Any], seed: int) -> tuple[list[to
     kinds = {name: tensor.dtype for name, tensor in state_of(model).items()}
     buffers = {name: tensor.clone() for name, tensor in model.named_buffers()}
     widened(model)
-    for around in (lambda given: nullcontext(), lambda given: without_casts(), as_usual):
+    for around in WAYS:
         with torch.no_grad():
             for name, tensor in model.named_buffers():  # as they were before a call that has failed half-way
                 if name in buffers:
                     tensor.copy_(buffers[name])
         wide = mapped(inputs, doubled)
-        given = [(tensor, kinds[name]) for name, tensor in state_of(model).items() if name in kinds]
-        given += zip(tensors_of(wide), (tensor.dtype for tensor in tensors_of(inputs)), strict=True)
+        usual = usual_dtypes(state_of(model), kinds, tensors_of(wide), [tensor.dtype for tensor in tensors_of(inputs)])
         try:
-            with around(given):
+            with around(usual):
                 return tensors_of(call(model, wide, seed)), tensors_of(wide)
         except REFUSALS:
             continue

@@ -7,8 +7,8 @@ A text that asks for its dtypes, as `assert x.dtype == torch.float32` does, is t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -65,3 +65,20 @@ def as_usual(given: Iterable[tuple[torch.Tensor, torch.dtype]]) -> Iterator[None
     buffers, with the dtypes that they have outside."""
     with without_casts(), _UsualDtypes(given):
         yield
+
+
+Usual = Iterable[tuple[torch.Tensor, torch.dtype]]
+"""Arguments, parameters and buffers in float64, each with the dtype that it usually has."""
+WAYS: tuple[Callable[[Usual], AbstractContextManager[None]], ...] = (
+    lambda given: nullcontext(), lambda given: without_casts(), as_usual,
+)  # fmt: skip
+"""In what a reference is called in float64, one after the other, until it runs."""
+
+
+def usual_dtypes(
+    state: Mapping[str, torch.Tensor], kinds: Mapping[str, torch.dtype],
+    arguments: Sequence[torch.Tensor], dtypes: Sequence[torch.dtype],
+) -> Usual:  # fmt: skip
+    """The parameters and buffers by name, with their `kinds`, and then the arguments, with theirs. State that a call has made has
+    no usual dtype."""
+    return [*((tensor, kinds[name]) for name, tensor in state.items() if name in kinds), *zip(arguments, dtypes, strict=True)]

@@ -101,7 +101,7 @@ def _main(flags: Flags) -> int:
     every = [one for one in collect(flags.runs) if one.name in asked]
     found = [one for one in every if any(judged.difference is not None for judged in one.judged)]
     if not found:
-        raise UsageError(f"{_nothing_compared(flags.runs, every)}: run `python -m experiments.all` first")
+        raise UsageError(f"{_nothing_compared(flags.runs, every, flags.any_scale)}: run `python -m experiments.all` first")
     if not flags.any_scale and (strange := next((one for one in found if not one.preset), None)):
         raise UsageError(f"the runs of {strange.name} have sizes that no preset has: give --any-scale to write pages of them")
     for one in found:
@@ -130,7 +130,7 @@ def _archive(out: Path, asked: Sequence[str]) -> int:
     return 0
 
 
-def _nothing_compared(runs: Path, every: Sequence[Found]) -> str:
+def _nothing_compared(runs: Path, every: Sequence[Found], any_scale: bool) -> str:
     """What was found where no experiment has two arms to compare, and why it does not count."""
     directories = [path.parent for place in ("arms", "refined") for path in (runs / place).glob("*/manifest.json")]
     if not directories:
@@ -141,8 +141,8 @@ def _nothing_compared(runs: Path, every: Sequence[Found]) -> str:
     reasons = {
         "not finished": len(directories) - len(finished),
         "of an arm that no experiment has today, or of sizes that others outnumber": len(finished) - len(alone),
-        "without a finished run of another arm with the same seed and sizes": len(alone),
-        "of sizes that no preset has, which need --any-scale": len(strange),
+        "without another arm of the same seed and sizes, or without the problems that a claim is about": len(alone),
+        "of these of sizes that no preset has" + ("" if any_scale else ", which need --any-scale"): len(strange),
     }
     told = ", ".join(f"{count} {reason}" for reason, count in reasons.items() if count)
     count = f"{len(directories)} run" + ("s" if len(directories) > 1 else "")
@@ -169,7 +169,8 @@ def write_pages(names: Sequence[str], out: Path) -> int:
         write_verdicts(one, out / one.name)
         write_page(one, out / one.name)
     draw_verdicts([judged for one in found for judged in one.judged], out)
-    about = overview(found, cold_start=(out / "cold_start.md").is_file(), others=links(out))
+    pages = {name: (out / f"{name}.md").is_file() for name in ("kernels", "cold_start")}
+    about = overview(found, **pages, others=links(out))
     (out / "README.md").write_text(about, encoding="utf-8")
     counts = Counter(str(judged.verdict) for judged in distinct([judged for one in found for judged in one.judged]))
     print(f"{out / 'README.md'}: {', '.join(f'{count} {verdict}' for verdict, count in sorted(counts.items()))}")

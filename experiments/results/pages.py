@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from experiments.arms import MINIATURE, PRESETS
@@ -44,7 +45,7 @@ class Found:
     bands: Mapping[str, Sequence[int]]
     """Arm -> how many correct turns, late in its runs, are in each of `BANDS`; without arms that recorded no outcomes."""
 
-    @property
+    @cached_property
     def judged(self) -> tuple[DecidedClaim, ...]:
         return decide_claims(self.story.claims, by_arm(self.runs))
 
@@ -160,9 +161,9 @@ def _bands(one: Found) -> list[str]:
     ]
 
 
-def overview(found: Sequence[Found], *, cold_start: bool, others: Sequence[str] = ()) -> str:
+def overview(found: Sequence[Found], *, kernels: bool, cold_start: bool, others: Sequence[str] = ()) -> str:
     """The page that puts the claims together: what holds, what does not and what is open, then all of them by experiment.
-    others: the lines that link what else is in the folder."""
+    kernels, cold_start: whether these pages are there. others: the lines that link what else is in the folder."""
     judged = [verdict for one in found for verdict in one.judged]
     counts: Counter[Verdict] = Counter(one.verdict for one in distinct(judged) if one.verdict not in UNJUDGED)
     missing = [name for name in (*NAMES, "sequential_scaling") if name not in {one.name for one in found}]
@@ -194,7 +195,7 @@ def overview(found: Sequence[Found], *, cold_start: bool, others: Sequence[str] 
             if "h200" in {one.preset for one in found}
             else []
         ),
-        "The best kernels of the best run: [kernels.md](kernels.md)."
+        ("The best kernels of the best run: [kernels.md](kernels.md)." if kernels else "")
         + (" What the policy did before training: [cold_start.md](cold_start.md)." if cold_start else ""),
     ]
     for one in found:

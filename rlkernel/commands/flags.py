@@ -48,13 +48,14 @@ def parse_flags(
     flags = {field.name: "--" + field.name.replace("_", "-") for field in fields(default) if field.name != rest}
     for name in hints:
         value, flag = getattr(default, name), flags.get(name, name)
-        words = told.get(name, "") if value is None else f"default: {_text(value, flag)}" if value not in (False, (), "") else ""
-        shown = " ".join(part for part in (helps.get(name, ""), f"({words})" if words else "") if part)
+        words = told.get(name, "") if value is None else f"default: {shown(value, flag)}" if value not in (False, (), "") else ""
+        text = " ".join(part for part in (helps.get(name, ""), f"({words})" if words else "") if part)
         reading = {"action": argparse.BooleanOptionalAction} if value is True else _reading(hints[name])
-        parser.add_argument(flag, help=shown.replace("%", "%%"), **reading)
+        parser.add_argument(flag, help=text.replace("%", "%%"), **reading)
     found, unknown = parser.parse_known_intermixed_args([_dashed(word) for word in args])
     if unknown:
-        parser.error(f"Unrecognized options: {', '.join(unknown)}{nearest(unknown[0], flags.values())}")
+        word = "" if unknown[0].startswith("-") else "; what is no flag comes before the flags"
+        parser.error(f"Unrecognized options: {', '.join(unknown)}{word or nearest(unknown[0], flags.values())}")
     return replace(default, **{name: tuple(value) if isinstance(value, list) else value for name, value in vars(found).items()})
 
 
@@ -80,13 +81,17 @@ def nearest(word: str, words: Iterable[str]) -> str:
     return "".join(f"; perhaps you meant {close}" for close in difflib.get_close_matches(word, list(words), n=1, cutoff=0.75))
 
 
-def _text(value: Any, flag: str) -> str:
+def shown(value: Any, flag: str = "") -> str:
     """A default as one would type it.
 
-    >>> _text((1, 2), "--levels"), _text(True, "--compiled"), _text(0.5, "--share")
+    >>> shown((1, 2), "--levels"), shown(True, "--compiled"), shown(0.5, "--share")
     ('1 2', '--compiled', '0.5')
     """
-    return flag if value is True else " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    if value is True:
+        return flag
+    if isinstance(value, tuple):
+        return " ".join(map(str, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _dashed(word: str) -> str:

@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
-from rlkernel.commands.flags import nearest, parse_flags
+from rlkernel.commands.flags import nearest, parse_flags, shown
 from rlkernel.config import Run, fingerprint
 from rlkernel.environment.kernel_env import KernelEnvironment
 from rlkernel.errors import UsageError
@@ -150,7 +150,7 @@ def of_presets(arms: Mapping[str, Run], presets: Mapping[str, Preset]) -> dict[s
     values = {flag: {name: getattr(run, flag) for name, run in runs.items()} for flag in OVERRIDES}
     values["seeds"] = {name: " ".join(map(str, preset.seeds)) for name, preset in presets.items()}
     values["together"] = {name: preset.together for name, preset in presets.items()}
-    return {flag: ", ".join(f"{name} {value}" for name, value in own.items()) for flag, own in values.items()}
+    return {flag: ", ".join(f"{name} {shown(value)}" for name, value in own.items()) for flag, own in values.items()}
 
 
 def parse(

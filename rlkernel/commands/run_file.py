@@ -43,10 +43,20 @@ class RunFile:
     """The arms that the file adds, without their changes."""
     changes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Fields of the Run by arm. They come after the preset's own values."""
+    path: Path = Path()
+    """The file."""
 
     def after(self, adapt: Callable[[Run], Run]) -> Callable[[Run], Run]:
         """A preset's `adapt`, after which an arm gets what the file says of it. Raises UsageError for what no run can have."""
-        return lambda run: replace(adapt(run), **self.changes.get(run.name, {}))
+
+        def changed(run: Run) -> Run:
+            adapted = adapt(run)
+            try:
+                return replace(adapted, **self.changes.get(run.name, {}))
+            except UsageError as error:
+                raise UsageError(f"--config {self.path}: arms.{run.name}: {error}") from error
+
+        return changed
 
 
 def read(path: Path, flags: type, arms: Mapping[str, Run], tables: Tables) -> RunFile:
@@ -58,7 +68,7 @@ def read(path: Path, flags: type, arms: Mapping[str, Run], tables: Tables) -> Ru
     except (OSError, ValueError) as error:
         raise UsageError(f"--config {path}: cannot be read as TOML: {getattr(error, 'strerror', None) or error}") from error
     try:
-        return _read(content, flags, arms, tables)
+        return replace(_read(content, flags, arms, tables), path=path)
     except UsageError as error:
         raise UsageError(f"--config {path}: {error}") from error
 

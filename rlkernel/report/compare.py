@@ -118,7 +118,8 @@ def _runs_of(path: Path) -> list[Path]:
         return named
     inside = sorted(child.parent for child in path.glob(f"*/{MANIFEST}"))
     if not inside:
-        what = f"neither a run ({MANIFEST}) nor a report ({RUNS}) nor a folder of runs" if path.is_dir() else "no such directory"
+        neither = f"neither a run ({MANIFEST}) nor a report ({RUNS}) nor a folder of runs"
+        what = neither if path.is_dir() else "a file" if path.exists() else "no such directory"
         raise UsageError(f"{path}: {what}: give run directories or report folders")
     return inside
 

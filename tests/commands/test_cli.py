@@ -37,7 +37,10 @@ def _says_nothing_of_loading(monkeypatch: pytest.MonkeyPatch) -> None:
             ["evaluate", "--profile", "x", "a", "b"],
             "error: --profile: unknown device profile 'x': use one of h200, a100, h100, l40s, rtx4090, b200",
         ),
-        (["evaluate", "--device", "tpu", "a", "b"], "error: --device: device 'tpu' is unknown: use auto, cpu, cuda or cuda:N"),
+        (
+            ["evaluate", "--device", "tpu", "a", "b"],
+            "error: --device: device 'tpu' is unknown: use auto, cpu, cuda, cuda:N or ray",
+        ),
         (
             ["evaluate", "--manifest", "m.jsonl"],
             "error: --manifest needs --out RESULTS.jsonl, and no REFERENCE.py CANDIDATE.py beside it",

@@ -193,7 +193,7 @@ def test_the_shipped_policy_has_numbers_other_than_0(capsys: pytest.CaptureFixtu
             ["--model", "small", "--card-gib", "80", "--pieces", "2"],
             "--pieces: each of these processes has a card without evaluations: give --gib alone",
         ),
-        (["--model", "small", "--device", "gpu"], "--device: device 'gpu' is unknown: use auto, cpu, cuda or cuda:N"),
+        (["--model", "small", "--device", "gpu"], "--device: device 'gpu' is unknown: use auto, cpu, cuda, cuda:N or ray"),
         (["--model", "small", "--pieces", "0"], "--pieces is 0: it must be a whole number of at least 1"),
         (["--model", "small", "--turns", "0"], "--turns is 0: it must be a whole number of at least 1"),
         (["--model", "small", "--max-new-tokens", "0"], "--max-new-tokens is 0: it must be a whole number of at least 1"),

@@ -64,7 +64,7 @@ def test_spellings_of_a_flag() -> None:
         (["--fast=yes"], "--fast ignored explicit argument 'yes' (see prog --help)"),
         (["--step", "3"], "Unrecognized options: --step, 3; perhaps you meant --steps (see prog --help)"),
         (["--advantage", "grpo"], "Unrecognized options: --advantage, grpo (see prog --help)"),
-        (["word"], "Unrecognized options: word (see prog --help)"),
+        (["word"], "Unrecognized options: word; what is no flag comes before the flags (see prog --help)"),
     ],
 )
 def test_one_line_for_what_cannot_be_read(words: list[str], line: str) -> None:

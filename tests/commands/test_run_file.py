@@ -147,7 +147,7 @@ def test_a_file_that_is_not_there_or_not_toml_is_named(tmp_path: Path) -> None:
 def test_an_arm_that_no_run_can_be_is_told_when_it_is_planned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = written(tmp_path, "[arms.x]\nbase = 'grpo'\ngamma = 3\n")
     assert experiments.main(experiment(), ["--config", str(path), "--out", str(tmp_path)], train=ScriptedTraining()) == 2
-    assert capsys.readouterr().err == "error: Run.gamma is 3.0: a discount is between 0 and 1\n"
+    assert capsys.readouterr().err == f"error: --config {path}: arms.x: Run.gamma is 3.0: a discount is between 0 and 1\n"
 
 
 def test_help_shows_what_each_preset_makes_of_a_flag(capsys: pytest.CaptureFixture[str]) -> None:

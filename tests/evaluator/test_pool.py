@@ -155,7 +155,7 @@ async def test_death_of_the_fork_server_is_our_failure(relu: Problem) -> None:
 
 @pytest.mark.anyio
 async def test_an_unknown_device_is_refused() -> None:
-    with pytest.raises(ValueError, match="device 'tpu' is unknown: use auto, cpu, cuda or cuda:N"):
+    with pytest.raises(ValueError, match="device 'tpu' is unknown: use auto, cpu, cuda, cuda:N or ray"):
         async with open_pool(device="tpu"):
             pass
 

@@ -156,7 +156,7 @@ def select(device: str, found: Sequence[Gpu] | None = None) -> tuple[Gpu, ...]:
     if device == "cpu":
         return ()
     if device not in ("auto", "cuda") and number is None:
-        raise ValueError(f"device {device!r} is unknown: use auto, cpu, cuda or cuda:N")
+        raise ValueError(f"device {device!r} is unknown: use auto, cpu, cuda, cuda:N or ray")
     try:
         cards = tuple(find() if found is None else found)
     except GpuUnavailable as error:

@@ -59,8 +59,8 @@ def test_select() -> None:
         ("cuda:1,2", CARDS[:2], None, "device 'cuda:1,2' is not there: use one of cuda:0 (NVIDIA H200), cuda:1 (NVIDIA H200)"),
         ("cuda", (), None, "device 'cuda': no NVIDIA GPU was found; use auto or cpu (modelled time)"),
         ("cuda:0", (), "", "device 'cuda:0': no NVIDIA GPU was found (CUDA_VISIBLE_DEVICES=''); use auto or cpu (modelled time)"),
-        ("gpu", CARDS, None, "device 'gpu' is unknown: use auto, cpu, cuda or cuda:N"),
-        ("cuda:x", CARDS, None, "device 'cuda:x' is unknown: use auto, cpu, cuda or cuda:N"),
+        ("gpu", CARDS, None, "device 'gpu' is unknown: use auto, cpu, cuda, cuda:N or ray"),
+        ("cuda:x", CARDS, None, "device 'cuda:x' is unknown: use auto, cpu, cuda, cuda:N or ray"),
     ],
 )
 def test_select_refuses_in_one_line(

@@ -128,8 +128,8 @@ def test_runs_that_nothing_compares_are_counted_with_the_reason(tmp_path: Path, 
     assert capsys.readouterr().err == (
         f"error: {tmp_path} has 3 runs, none of which an experiment compares (1 not finished, "
         "1 of an arm that no experiment has today, or of sizes that others outnumber, "
-        "1 without a finished run of another arm with the same seed and sizes, "
-        "1 of sizes that no preset has, which need --any-scale): run `python -m experiments.all` first\n"
+        "1 without another arm of the same seed and sizes, or without the problems that a claim is about, "
+        "1 of these of sizes that no preset has, which need --any-scale): run `python -m experiments.all` first\n"
     )
 
 

@@ -186,24 +186,25 @@ class Shown:
     """All that is done to a problem's inputs so, each in a round of its own."""
 
     plants: tuple[Plant, ...] = ()
+    met: tuple[Met, ...] = ()
     repeated: tuple[Repeated, ...] = ()
     resized: tuple[Resized, ...] = ()
+    one_sided: tuple[OneSided, ...] = ()
 
     @classmethod
     def of(cls, found: Iterable[Planting]) -> Shown:
-        """Those of these kinds that are found; the others are for the CPU path alone."""
-        plants, repeated, resized = list[Plant](), list[Repeated](), list[Resized]()
-        for one in found:
-            if isinstance(one, Plant):
-                plants.append(one)
-            elif isinstance(one, Repeated):
-                repeated.append(one)
-            elif isinstance(one, Resized):
-                resized.append(one)
-        return cls(tuple(plants), tuple(repeated), tuple(resized))
+        """Those that are found, but for numbers of arguments, by their kinds."""
+        every = tuple(found)
+        return cls(
+            tuple(one for one in every if isinstance(one, Plant)),
+            tuple(one for one in every if isinstance(one, Met)),
+            tuple(one for one in every if isinstance(one, Repeated)),
+            tuple(one for one in every if isinstance(one, Resized)),
+            tuple(one for one in every if isinstance(one, OneSided)),
+        )
 
     def __iter__(self) -> Iterator[Planting]:
-        return iter((*self.plants, *self.repeated, *self.resized))
+        return iter((*self.plants, *self.met, *self.repeated, *self.resized, *self.one_sided))
 
 
 NONE_SHOWN = Shown()

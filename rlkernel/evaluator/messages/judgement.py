@@ -139,6 +139,8 @@ class Plant:
     values: tuple[float, ...]
     rows: bool = False
     """Whether whole rows along the last axis get one."""
+    also: tuple[int, ...] = ()
+    """The other tensors that get them, where they are of one shape at the same places."""
 
 
 @dataclass(frozen=True, slots=True)

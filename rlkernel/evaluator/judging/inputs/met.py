@@ -94,18 +94,20 @@ class _Jumps(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._calls += 1
         if self._other == self._calls:
             return _otherwise(func, name, args, kwargs)
+        made = func(*args, **kwargs)
         operand, against = (args[1], args[0]) if name == "searchsorted" else (args[0], args[1] if len(args) > 1 else None)
         if self._other is None and isinstance(operand, torch.Tensor) and operand.is_floating_point():
             place, other = self._origins.itself(operand), self._whole(against)
             numbers = _numbers(name, args, kwargs) if name not in EQUALITY else ()
             if place is not None and other is not None and (name in COMPARED or name in LOOKUPS):
-                if self._whole(operand) == place and not _meet(operand, self._given[other], name):
-                    self.bounds.append(Bound(self._calls, Met(place, other, name in LOOKUPS)))
+                what = _met(place, other, self._given, name, made.shape)
+                if what is not None and self._whole(operand) == place and not _meet(operand, self._given[other], name):
+                    self.bounds.append(Bound(self._calls, what))
             elif place is not None and numbers and all(_is_held_and_not_met(operand, number) for number in numbers):
                 self.bounds.append(Bound(self._calls, Plant(place, numbers)))
             elif place is None and 0.0 in numbers and _is_held_and_not_met(operand, 0.0):
                 self._note_made(operand)
-        return func(*args, **kwargs)
+        return made
 
     def _note_made(self, operand: torch.Tensor) -> None:
         """Zeros in all inputs that an operand is made of may make zeros of it: `sign(0.9 * m + 0.1 * g)`."""
@@ -119,6 +121,15 @@ class _Jumps(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return None
         place = self._origins.itself(tensor)
         return place if place is not None and is_same(tensor, self._given[place]) else None
+
+
+def _met(place: int, other: int, given: Sequence[torch.Tensor], name: str, shape: torch.Size) -> Met | None:
+    """What lets numbers of two inputs meet: what is looked up gets some of the edges, and of two that are compared the one that
+    has the result's shape gets those of the other one; None where neither has it."""
+    if name in LOOKUPS:
+        return Met(place, other, anywhere=True)
+    pairs = ((one, another) for one, another in ((place, other), (other, place)) if given[one].shape == shape)
+    return next((Met(one, another, anywhere=False) for one, another in pairs), None)
 
 
 def _meet(operand: torch.Tensor, against: torch.Tensor, name: str) -> bool:
@@ -164,7 +175,7 @@ def met_by(inputs: list[Any], what: Met, seed: int) -> list[Any]:
             which = torch.randint(other.numel(), tensor.shape, generator=generator, device=tensor.device)
             numbers = other.flatten()[which]
         else:
-            numbers = other.expand(tensor.shape)
+            numbers = other.broadcast_to(tensor.shape)
         return torch.empty_like(tensor).copy_(torch.where(drawn <= drawn.min().clamp(min=SHARE), numbers, tensor))
 
     return mapped_at(inputs, what.place, change)

@@ -77,6 +77,8 @@ class Stress(StrEnum):
     NONE = ""
     SCALED = "scaled"
     """They are multiplied by 8."""
+    LESS = "less"
+    """They are multiplied by 3, where 8 is not borne: scores of attention are 9 times as large then, and not 64 times."""
     SHIFTED = "shifted"
     """Besides, inputs that are never negative, such as those of `torch.rand`, are centred, so that they have both signs. Those
     that lie about zero, such as those of `torch.randn`, are moved off it by half of their size, so that a mean is missed."""

@@ -29,7 +29,7 @@ BEHIND = 0b011 << 13
 """The three bits behind these, of which bfloat16 makes nothing."""
 HIDDEN = 2.0
 """How many floors a result moves by at most where bfloat16's roundings are not told."""
-SHOWN = 20.0
+SHOWN = 4.0
 """The same at least where they are."""
 MOST_ELEMENTS = 1 << 22
 """The most elements that all inputs have together: a reference is called up to eight times."""

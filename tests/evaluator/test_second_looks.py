@@ -117,6 +117,14 @@ async def test_looks_end_when_every_loop_was_long() -> None:
 
 
 @pytest.mark.anyio
+async def test_a_fixed_number_that_longer_sizes_show_to_decide_is_the_verdict() -> None:
+    held = replace(judged(Status.IMPLAUSIBLE), limited=True)
+    found = await after(Judge(columns=held), judged(Status.CORRECT, LOOP))
+    assert found.status is Status.IMPLAUSIBLE and found.sizes == LOOKS[0].sizes
+    assert await after(Judge(columns=judged(Status.IMPLAUSIBLE)), judged(Status.CORRECT, LOOP)) is None, "of another cause"
+
+
+@pytest.mark.anyio
 async def test_looks_end_when_their_work_was_done_and_the_verdict_says_so() -> None:
     """All looks together have one bound in work, whatever each of them finds."""
     dear = replace(judged(Status.CORRECT, LOOP), work=OF_ALL_LOOKS)

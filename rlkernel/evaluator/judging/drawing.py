@@ -149,8 +149,10 @@ def _hardest(usual: Round) -> tuple[Stress, ...]:
 
 
 def hardest(found: Sequence[Stress]) -> tuple[Stress, ...]:
-    """The same of what `stresses` has found, with rows at the edge, and without any stress at last."""
-    return (*(Stress.EXTREME,) * (Stress.UNEVEN in found), *found, Stress.NONE)
+    """The same of what `stresses` has found, with rows at the edge, then with inputs that are less large, and without any stress
+    at last."""
+    less = (Stress.LESS,) * (Stress.SCALED in found)
+    return (*(Stress.EXTREME,) * (Stress.UNEVEN in found), *found, *less, Stress.NONE)
 
 
 def _first(rounds: Iterable[Round | None]) -> Round | None:

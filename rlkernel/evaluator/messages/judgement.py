@@ -77,6 +77,8 @@ class Stress(StrEnum):
     NONE = ""
     SCALED = "scaled"
     """They are multiplied by 8."""
+    LESS = "less"
+    """They are multiplied by 3, where 8 is not borne: scores of attention are 9 times as large then, and not 64 times."""
     SHIFTED = "shifted"
     """Besides, inputs that are never negative, such as those of `torch.rand`, are centred, so that they have both signs. Those
     that lie about zero, such as those of `torch.randn`, are moved off it by half of their size, so that a mean is missed."""
@@ -139,6 +141,8 @@ class Plant:
     values: tuple[float, ...]
     rows: bool = False
     """Whether whole rows along the last axis get one."""
+    also: tuple[int, ...] = ()
+    """The other tensors that get them, where they are of one shape at the same places."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,24 +190,25 @@ class Shown:
     """All that is done to a problem's inputs so, each in a round of its own."""
 
     plants: tuple[Plant, ...] = ()
+    met: tuple[Met, ...] = ()
     repeated: tuple[Repeated, ...] = ()
     resized: tuple[Resized, ...] = ()
+    one_sided: tuple[OneSided, ...] = ()
 
     @classmethod
     def of(cls, found: Iterable[Planting]) -> Shown:
-        """Those of these kinds that are found; the others are for the CPU path alone."""
-        plants, repeated, resized = list[Plant](), list[Repeated](), list[Resized]()
-        for one in found:
-            if isinstance(one, Plant):
-                plants.append(one)
-            elif isinstance(one, Repeated):
-                repeated.append(one)
-            elif isinstance(one, Resized):
-                resized.append(one)
-        return cls(tuple(plants), tuple(repeated), tuple(resized))
+        """Those that are found, but for numbers of arguments, by their kinds."""
+        every = tuple(found)
+        return cls(
+            tuple(one for one in every if isinstance(one, Plant)),
+            tuple(one for one in every if isinstance(one, Met)),
+            tuple(one for one in every if isinstance(one, Repeated)),
+            tuple(one for one in every if isinstance(one, Resized)),
+            tuple(one for one in every if isinstance(one, OneSided)),
+        )
 
     def __iter__(self) -> Iterator[Planting]:
-        return iter((*self.plants, *self.repeated, *self.resized))
+        return iter((*self.plants, *self.met, *self.repeated, *self.resized, *self.one_sided))
 
 
 NONE_SHOWN = Shown()

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 import torch
 
+from rlkernel.evaluator.judging.inputs.one_sided import NOTE, one_sided
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.gpu import Known
-from rlkernel.evaluator.messages.judgement import NOWHERE, Places, Plant, Repeated, Resized, Shown, Stress
+from rlkernel.evaluator.messages.judgement import NOWHERE, Met, OneSided, Places, Plant, Repeated, Resized, Shown, Stress
 from rlkernel.evaluator.program.schema import Op
 from rlkernel.evaluator.program.values import TensorRef
 from rlkernel.types import Precision
@@ -72,6 +73,8 @@ def known(room: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
         ("x.clamp(max=200) + y", "clamp topk", Shown()),  # of equal numbers any may be taken
         ("y + x.argmax(1, keepdim=True)", "argmax", Shown(repeated=(Repeated(0, None),))),
         ("x - 1e-6 * y", "sub", Shown(resized=(Resized(1, 2.0**19),))),
+        ("torch.where(x >= y, x.exp(), -y)", "ge", Shown(met=(Met(0, 1, False),))),
+        ("(x.t() @ y).square().mean()", "mm", Shown(one_sided=(OneSided(),))),
         ("x * torch.clamp(1.0 / x.norm(), max=1.0) + y", "clamp", Shown(resized=(Resized(0, 2.0**-10),))),
     ],
 )
@@ -127,6 +130,20 @@ def test_a_number_that_is_planted_at_a_jump_excuses_no_other_answer_there(known:
     (limit,) = found.allowed[str(Plant(0, (0.5,)))]
     # An eighth of the numbers is a half; each one that a rounding led to 0 would be off by 0.5.
     assert limit.norm < 1e-4 and limit.element < 1e-2
+
+
+def test_numbers_of_two_inputs_that_meet_excuse_no_other_answer_there(known: Any) -> None:
+    (limit,) = known("torch.where(x >= y, x.exp(), -y)", "ge").allowed[str(Met(0, 1, False))]
+    assert limit.norm < 1e-4 and limit.element < 1e-2
+
+
+def test_weights_are_rounded_to_one_side_as_inputs_are(room: Any) -> None:
+    made = "self.weight = nn.Parameter(torch.randn(32, 32))"
+    problem = room.problem.GpuProblem(SOURCE.format(answer="x @ self.weight", y=BOTH, made=made), "problem")
+    kind = room.problem.Kind(shown=OneSided())
+    weight, given = problem.model_for(kind, 3).weight.detach(), problem.inputs(3, kind)[0]
+    assert torch.equal(weight, one_sided(weight)) and torch.equal(given, one_sided(given))
+    assert not torch.equal(weight, problem.model(3).weight) and NOTE in kind.note
 
 
 def test_what_is_known_goes_over_the_wire(known: Any) -> None:

@@ -190,3 +190,27 @@ def test_rows_whose_places_the_reference_cannot_tell_are_not_judged() -> None:
     rounds = drawn_rounds(load_reference(GATHERED, small=False), Precision.STRICT, "key", other=False)
     assert [round.own_measures for round in rounds] == [frozenset()] * len(rounds)
     assert "tiny" not in rounds[2].expected.note and "uneven" in rounds[2].expected.note
+
+
+LOUD = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.exp(x * x / {scale})
+
+def get_inputs():
+    return [torch.randn(64, 32).clamp(-3, 3)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+@pytest.mark.parametrize(("scale", "note"), [(7.0, "inputs scaled by 8"), (1.0, "inputs scaled by 3"), (0.11, "")])
+def test_inputs_are_less_large_where_eight_times_are_not_borne(scale: float, note: str) -> None:
+    """The exponential of 576 is infinite in float32, that of 81 is not, and that of 81 / 0.11 is."""
+    _, _, hard, *_ = drawn_rounds(load_reference(LOUD.format(scale=scale), small=False), Precision.PYTORCH, "key", other=False)
+    assert hard.expected.note.startswith(f" ({note}") if note else "scaled" not in hard.expected.note
+    assert float(hard.inputs[0].abs().max()) > (9.0 if note else 2.9) - 0.1

@@ -1,4 +1,4 @@
-# own/between_edges incorrect gpu=correct catalogue=57: an edge belongs to what is right of it; no number drawn is an edge, which a GPU does not show
+# own/between_edges incorrect catalogue=57: an edge belongs to what is right of it; no number drawn is an edge
 import torch
 import torch.nn as nn
 import triton

@@ -1,4 +1,4 @@
-# own/product_loss incorrect gpu=correct catalogue=53: operands in bfloat16, whose roundings a mean hides; a GPU draws no numbers that are all rounded down
+# own/product_loss incorrect catalogue=53: operands in bfloat16, whose roundings a mean hides
 import torch
 import torch.nn as nn
 import triton

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import nn
@@ -87,31 +87,39 @@ def places_in_memory(inputs: Sequence[torch.Tensor]) -> dict[int, int]:
 
 
 class Origins:
-    """From which input each tensor of a call was made element by element, so that equal numbers stay equal."""
+    """From which inputs each tensor of a call was made element by element. Of one input alone, equal numbers stay equal."""
 
     def __init__(self, inputs: Sequence[torch.Tensor]) -> None:
         self._inputs = places_in_memory(inputs)
-        self._made = dict[int, tuple[StorageWeakRef, int]]()
-        """Identity of a storage -> what says whether it is still there, and the place of the input."""
+        self._made = dict[int, tuple[StorageWeakRef, frozenset[int]]]()
+        """Identity of a storage -> what says whether it is still there, and the places of the inputs."""
 
     def itself(self, tensor: torch.Tensor) -> int | None:
         """The place of the input that a tensor is; None of any other tensor."""
         return self._inputs.get(tensor.untyped_storage().data_ptr())
 
     def of(self, tensor: torch.Tensor) -> int | None:
-        """The place of the one input that a tensor is, or was made from."""
+        """The place of the one input that a tensor is, or was made from; None where there are several."""
+        places = self.all_of(tensor)
+        return next(iter(places)) if len(places) == 1 else None
+
+    def all_of(self, tensor: torch.Tensor) -> frozenset[int]:
+        """The places of the inputs that a tensor was made from, or that it is."""
         made = self._made.get(tensor.untyped_storage()._cdata)
-        return made[1] if made is not None and not made[0].expired() else self.itself(tensor)  # type: ignore[no-untyped-call]
+        if made is not None and not made[0].expired():  # type: ignore[no-untyped-call]
+            return made[1]
+        itself = self.itself(tensor)
+        return frozenset() if itself is None else frozenset({itself})
 
     def note(self, func: Any, operands: Iterable[Any], made: Any) -> None:
         """An operator has made a tensor of its operands."""
         name = func._schema.name.partition("::")[2].removesuffix("_")
         if not isinstance(made, torch.Tensor) or not (torch.Tag.pointwise in func.tags or name in ALIKE):
             return
-        places = {self.of(one) for one in operands if isinstance(one, torch.Tensor)} - {None}
-        if len(places) == 1:
+        places = frozenset[int]().union(*(self.all_of(one) for one in operands if isinstance(one, torch.Tensor)))
+        if places:
             storage = made.untyped_storage()
-            self._made[storage._cdata] = StorageWeakRef(storage), cast(int, places.pop())  # type: ignore[no-untyped-call]
+            self._made[storage._cdata] = StorageWeakRef(storage), places  # type: ignore[no-untyped-call]
 
 
 def usual_call(model: nn.Module, inputs: list[Any], watching: Mode | None = None, *, seed: int = 0) -> Usual:

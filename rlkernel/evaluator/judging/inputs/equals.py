@@ -96,8 +96,8 @@ class _Watching(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     @property
     def valued(self) -> set[int]:
-        """Places of inputs that may hold equal numbers."""
-        return self.first | {place for place, _ in self._open} - self._used
+        """Places of inputs that may hold equal numbers: none of which any may be taken, and something is made of which."""
+        return (self.first | {place for place, _ in self._open}) - self._used
 
     def __exit__(self, *error: Any) -> None:
         self._used |= {place for place, taken in self._open if not taken.expired()}  # type: ignore[no-untyped-call]

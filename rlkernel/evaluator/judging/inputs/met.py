@@ -6,6 +6,10 @@ the reference is called twice: once with the operator as it is, and once with wh
 differ, candidates are judged there. Of a number that the input's dtype does not hold nothing is asked, since it is rounded for
 the comparison, and in half precision a kernel may compare in float32.
 
+Zeros are planted in all inputs that such an operand is made of, element by element: whatever is done to them, zero times a number
+and zero plus zero are zero in each arithmetic. Other numbers of what is made of an input are left alone, because another order
+of the same steps may miss them.
+
 So it is with an input that is compared with another one, or looked up between the edges that another one holds: numbers of that
 one are planted in it, since they are others in each draw. Source: ours.
 """
@@ -21,7 +25,8 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from rlkernel.evaluator.judging.inputs.bearing import Usual, is_same, places_in_memory
+from rlkernel.evaluator.judging.errors.tolerance import FLOOR
+from rlkernel.evaluator.judging.inputs.bearing import Origins, Usual, is_same
 from rlkernel.evaluator.judging.references.plan import SeededReference
 from rlkernel.evaluator.judging.references.reference_calls import call, mapped_at, tensors_of
 from rlkernel.evaluator.messages.judgement import Met, Plant
@@ -52,6 +57,8 @@ MOST_MET = 2
 """Numbers of which it is found out whether they matter."""
 APART = 0.02
 """How far an answer moves that matters, relative: nothing below is told from half precision."""
+FLOORS = 20.0
+"""The same in floors of its dtype, where that is less: a sign is multiplied by a rate that is small."""
 SHARE = 0.125
 """The share of an input's elements that get a number of another one; one at least."""
 Planted = Callable[[list[Any], Plant | Met], list[Any]]
@@ -71,35 +78,58 @@ class _Jumps(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __init__(self, inputs: Sequence[torch.Tensor], other: int | None = None) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._inputs, self._given = places_in_memory(inputs), inputs
+        self._origins, self._given = Origins(inputs), inputs
         self._other = other
         self.bounds: list[Bound] = []
+        self.made: list[Bound] = []
+        """Those of what is made of inputs element by element, which zeros in all of these meet."""
         self._calls = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
         name, kwargs = str(func).split(".")[1], dict(kwargs or {})
         if name not in COMPARED and name not in MEETING:
-            return func(*args, **kwargs)
+            made = func(*args, **kwargs)
+            self._origins.note(func, [*args, *kwargs.values()], made)
+            return made
         self._calls += 1
         if self._other == self._calls:
             return _otherwise(func, name, args, kwargs)
+        made = func(*args, **kwargs)
         operand, against = (args[1], args[0]) if name == "searchsorted" else (args[0], args[1] if len(args) > 1 else None)
         if self._other is None and isinstance(operand, torch.Tensor) and operand.is_floating_point():
-            place, other = self._inputs.get(operand.untyped_storage().data_ptr()), self._whole(against)
+            place, other = self._origins.itself(operand), self._whole(against)
             numbers = _numbers(name, args, kwargs) if name not in EQUALITY else ()
             if place is not None and other is not None and (name in COMPARED or name in LOOKUPS):
-                if self._whole(operand) == place and not _meet(operand, self._given[other], name):
-                    self.bounds.append(Bound(self._calls, Met(place, other, name in LOOKUPS)))
+                what = _met(place, other, self._given, name, made.shape)
+                if what is not None and self._whole(operand) == place and not _meet(operand, self._given[other], name):
+                    self.bounds.append(Bound(self._calls, what))
             elif place is not None and numbers and all(_is_held_and_not_met(operand, number) for number in numbers):
                 self.bounds.append(Bound(self._calls, Plant(place, numbers)))
-        return func(*args, **kwargs)
+            elif place is None and 0.0 in numbers and _is_held_and_not_met(operand, 0.0):
+                self._note_made(operand)
+        return made
+
+    def _note_made(self, operand: torch.Tensor) -> None:
+        """Zeros in all inputs that an operand is made of may make zeros of it: `sign(0.9 * m + 0.1 * g)`."""
+        places = sorted(self._origins.all_of(operand))
+        if places and all(self._given[place].is_floating_point() for place in places):
+            self.made.append(Bound(self._calls, Plant(places[0], (0.0,), also=tuple(places[1:]))))
 
     def _whole(self, tensor: Any) -> int | None:
         """The place of the input that a tensor is as a whole; None of any other."""
         if not isinstance(tensor, torch.Tensor) or not tensor.is_floating_point():
             return None
-        place = self._inputs.get(tensor.untyped_storage().data_ptr())
+        place = self._origins.itself(tensor)
         return place if place is not None and is_same(tensor, self._given[place]) else None
+
+
+def _met(place: int, other: int, given: Sequence[torch.Tensor], name: str, shape: torch.Size) -> Met | None:
+    """What lets numbers of two inputs meet: what is looked up gets some of the edges, and of two that are compared the one that
+    has the result's shape gets those of the other one; None where neither has it."""
+    if name in LOOKUPS:
+        return Met(place, other, anywhere=True)
+    pairs = ((one, another) for one, another in ((place, other), (other, place)) if given[one].shape == shape)
+    return next((Met(one, another, anywhere=False) for one, another in pairs), None)
 
 
 def _meet(operand: torch.Tensor, against: torch.Tensor, name: str) -> bool:
@@ -145,7 +175,7 @@ def met_by(inputs: list[Any], what: Met, seed: int) -> list[Any]:
             which = torch.randint(other.numel(), tensor.shape, generator=generator, device=tensor.device)
             numbers = other.flatten()[which]
         else:
-            numbers = other.expand(tensor.shape)
+            numbers = other.broadcast_to(tensor.shape)
         return torch.empty_like(tensor).copy_(torch.where(drawn <= drawn.min().clamp(min=SHARE), numbers, tensor))
 
     return mapped_at(inputs, what.place, change)
@@ -157,7 +187,7 @@ def met_of(reference: SeededReference, model: nn.Module, usual: Usual, planted: 
     watching = _Jumps(tensors_of(inputs))
     if not usual.ends(model, inputs, watching):
         return
-    first = {bound.what: bound.call for bound in reversed(watching.bounds)}
+    first = {bound.what: bound.call for bound in reversed([*watching.bounds, *watching.made])}
     for what, number in [*reversed(first.items())][:MOST_MET]:
         one, other = (_outputs(reference, model, usual, what, planted, changed) for changed in (None, number))
         if one is not None and other is not None and any(map(_apart, one, other)):
@@ -180,5 +210,5 @@ def _apart(one: torch.Tensor, other: torch.Tensor) -> bool:
     """Whether two answers differ by more than roundings."""
     if one.shape != other.shape or not one.is_floating_point():
         return one.shape != other.shape or not torch.equal(one, other)
-    before, after = one.double(), other.double()
-    return not torch.allclose(before, after, rtol=APART, atol=APART * float(before.abs().mean()), equal_nan=True)
+    before, after, apart = one.double(), other.double(), min(APART, FLOORS * FLOOR.get(one.dtype, APART))
+    return not torch.allclose(before, after, rtol=apart, atol=apart * float(before.abs().mean()), equal_nan=True)

@@ -29,10 +29,12 @@ BEHIND = 0b011 << 13
 """The three bits behind these, of which bfloat16 makes nothing."""
 HIDDEN = 2.0
 """How many floors a result moves by at most where bfloat16's roundings are not told."""
-SHOWN = 20.0
+SHOWN = 4.0
 """The same at least where they are."""
 MOST_ELEMENTS = 1 << 22
-"""The most elements that all inputs have together: a reference is called four times."""
+"""The most elements that all inputs have together: a reference is called up to eight times."""
+MOST_ON_GPU = 1 << 28
+"""The same on a GPU."""
 NOTE = "numbers that bfloat16 rounds to one side"
 """Stands behind a miss in such a round."""
 
@@ -65,7 +67,8 @@ def one_sided_of(reference: SeededReference) -> tuple[OneSided, ...]:
     """Whether nothing but such numbers tells bfloat16 from float32 in some result. Whatever the reference raises at its own
     inputs is raised."""
     given = tensors_of(reference.inputs(0))
-    if sum(tensor.numel() for tensor in given) > MOST_ELEMENTS or not any(t.dtype is torch.float32 for t in given):
+    of_float32 = [tensor for tensor in given if tensor.dtype is torch.float32]
+    if not of_float32 or sum(tensor.numel() for tensor in given) > _most(of_float32[0].device):
         return ()
     usual = usual_call(reference.model(0), reference.inputs(0))
 
@@ -82,6 +85,10 @@ def one_sided_of(reference: SeededReference) -> tuple[OneSided, ...]:
         return ()
     shown = [moved > SHOWN for moved in _moved(results(one_sided), results(one_sided, of_bfloat16))]
     return (OneSided(),) if any(map(all, zip(hidden, shown, strict=False))) else ()
+
+
+def _most(device: torch.device) -> int:
+    return MOST_ELEMENTS if device.type == "cpu" else MOST_ON_GPU
 
 
 def _with_weights(model: nn.Module, fixed: Sequence[str], ways: Sequence[Any]) -> nn.Module:

@@ -26,10 +26,14 @@ from rlkernel.evaluator.program.tensors import extent
 
 STRESS = 8.0
 """Factor on floating-point inputs in a stressed round."""
+LESS = 3.0
+"""The same where the reference does not bear that: whoever cuts scores off at 20 is wrong, and whoever takes the exponential of
+all that 8 times what is drawn makes is right."""
 STRESS_NOTES: dict[Stress, tuple[str, ...]] = {
     Stress.NONE: (),
     Stress.VARIED: (),
     Stress.SCALED: (f"inputs scaled by {STRESS:g}",),
+    Stress.LESS: (f"inputs scaled by {LESS:g}",),
     Stress.SHIFTED: (f"inputs scaled by {STRESS:g} and shifted",),
     Stress.UNEVEN: (f"inputs scaled by {STRESS:g}, shifted and uneven",),
     Stress.EXTREME: (f"inputs scaled by {STRESS:g}, shifted and uneven, with rows that are tiny or below zero",),
@@ -86,8 +90,8 @@ class Change:
     """Whether its numbers differ in size from place to place."""
     edge: Edge | None = None
     """Which rows of what is uneven are tiny or below zero, if any are."""
-    scaled: bool = True
-    """Whether it is scaled then, if other numbers do not stand in its place."""
+    scale: float = STRESS
+    """What it is multiplied by then, if other numbers do not stand in its place."""
 
 
 def stresses(inputs: list[Any]) -> tuple[Stress, ...]:
@@ -120,7 +124,7 @@ def changes(inputs: list[Any], stress: Stress, places: Places = NOWHERE) -> tupl
             return Change(moved=True)
         found = _change(tensor, stress) if holds_numbers(tensor) and place not in places.kept else None
         if stress is not Stress.NONE and place in places.turned:
-            return replace(found or Change(scaled=False), turned=True)
+            return replace(found or Change(scale=1.0), turned=True)
         return found and replace(found, uneven=stress in UNEVEN and place in places.drawn)
 
     found = tuple(of(place, tensor) for place, tensor in enumerate(tensors_of(inputs)))
@@ -138,12 +142,17 @@ def _change(tensor: torch.Tensor, stress: Stress) -> Change | None:
         return None
     zeros = all_zero(tensor)
     if zeros or holds_one(tensor):
-        return Change(replaced=zeros, varied=True, scaled=stress is not Stress.VARIED)
+        return Change(replaced=zeros, varied=True, scale=_scale(stress))
     lies = side(tensor) if stress in SHIFTED else None
     if lies is None:
-        return None if stress is Stress.VARIED else Change()
+        return None if stress is Stress.VARIED else Change(scale=_scale(stress))
     # A sum over what is centred altogether would be nothing but roundings.
     return Change(lies, half_size(tensor) if lies is Side.TWO else OFF_CENTRE * half_size(tensor - _mean(tensor)))
+
+
+def _scale(stress: Stress) -> float:
+    """What inputs are multiplied by."""
+    return {Stress.VARIED: 1.0, Stress.LESS: LESS}.get(stress, STRESS)
 
 
 def changed(inputs: list[Any], found: Sequence[Change | None]) -> list[Any]:
@@ -164,14 +173,13 @@ def _changed(tensor: torch.Tensor, what: Change) -> torch.Tensor:
     if what.moved:
         return moved_on(tensor)
     if what.turned:
-        return _changed(turned_around(tensor), replace(what, turned=False)) if what.scaled else turned_around(tensor)
+        return _changed(turned_around(tensor), replace(what, turned=False)) if what.scale != 1.0 else turned_around(tensor)
     if what.replaced:
         return wave_like(tensor, positive=True)  # zeros are often sums of squares, of which a root is taken
     made = tensor * (1.0 + wave_like(tensor)) if what.varied else _moved(tensor, what)
-    scale = STRESS if what.scaled else 1.0
     if not what.uneven:
-        return made * scale if what.scaled else made
-    made = uneven(made.clone() if made is tensor else made, scale)
+        return made * what.scale if what.scale != 1.0 else made
+    made = uneven(made.clone() if made is tensor else made, what.scale)
     return made if what.edge is None else edged(made, what.edge)
 
 

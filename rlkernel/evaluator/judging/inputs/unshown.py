@@ -249,7 +249,7 @@ def _of_numbers(inputs: Sequence[torch.Tensor]) -> list[int]:
 
 
 def planted(inputs: list[Any], plant: Plant, seed: int) -> list[Any]:
-    """The arguments of forward with numbers planted at places drawn from `seed`; no other tensor than that one is another."""
+    """The arguments of forward with numbers planted at places drawn from `seed`; no other tensors than those named are others."""
 
     def change(tensor: torch.Tensor) -> torch.Tensor:
         device = tensor.device
@@ -266,4 +266,6 @@ def planted(inputs: list[Any], plant: Plant, seed: int) -> list[Any]:
             made = torch.where(here & (which == index), number.to(device), made)
         return torch.empty_like(tensor).copy_(made)
 
-    return mapped_at(inputs, plant.place, change)
+    for place in (plant.place, *plant.also):
+        inputs = mapped_at(inputs, place, change)
+    return inputs

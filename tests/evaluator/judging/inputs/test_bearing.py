@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
 
-from rlkernel.evaluator.judging.inputs.bearing import FEWEST, MOST_TIMES, usual_call
+from rlkernel.evaluator.judging.inputs.bearing import FEWEST, MOST_TIMES, Origins, usual_call
 from rlkernel.evaluator.judging.inputs.unshown import plants_of
 from rlkernel.reference import load_reference
 
@@ -62,3 +64,22 @@ def test_nan_is_planted_only_where_the_reference_ends(replaces: bool, planted: i
         len([one for one in plants_of(load_reference(source, small=False, name="p"), source) if "nan" in repr(one.values)])
         == planted
     )
+
+
+def test_what_is_made_element_by_element_has_its_inputs_as_origins() -> None:
+    x, y, weight = torch.randn(4, 8), torch.randn(4, 8), torch.randn(8)
+    origins, aten = Origins([x, y]), torch.ops.aten
+
+    def made(func: Any, *operands: Any) -> torch.Tensor:
+        result: torch.Tensor = func(*operands)
+        origins.note(func, operands, result)
+        return result
+
+    squashed, both = made(aten.tanh.default, made(aten.mul.Tensor, x, weight)), made(aten.add.Tensor, x, y)
+    assert origins.of(squashed) == 0 and origins.itself(squashed) is None and origins.of(squashed[:2]) == 0
+    assert origins.of(both) is None and origins.all_of(both) == {0, 1}
+    assert origins.itself(x.t()) == 0 and origins.of(y) == 1 and origins.of(weight) is None
+    assert not origins.all_of(made(aten.mm.default, x, y.t())), "a product mixes them"
+    assert origins.of(made(aten._softmax.default, y, 1, False)) == 1
+    del squashed
+    assert all(origins.of(torch.randn(4, 8)) is None for _ in range(8)), "memory that was given up says nothing"

@@ -8,7 +8,7 @@ import torch
 from rlkernel.evaluator.judging.drawing import draw_rounds
 from rlkernel.evaluator.judging.inputs.met import SHARE, met_by
 from rlkernel.evaluator.judging.inputs.unshown import UNSHOWN, plants_of
-from rlkernel.evaluator.messages.judgement import Met
+from rlkernel.evaluator.messages.judgement import Met, Plant
 from rlkernel.reference import Reference, load_reference
 from rlkernel.types import Precision
 
@@ -17,11 +17,12 @@ import torch
 import torch.nn as nn
 
 class Model(nn.Module):
-    def forward(self, x, y, edges, whole):
+    def forward(self, x, y, edges, whole, column):
         return {answer}
 
 def get_inputs():
-    return [torch.randn(64, 32), torch.randn(64, 32), torch.randn(32).sort().values, torch.randint(0, 9, (64, 32))]
+    edges = torch.randn(32).sort().values
+    return [torch.randn(64, 32), torch.randn(64, 32), edges, torch.randint(0, 9, (64, 32)), torch.randn(64, 1)]
 
 def get_init_inputs():
     return []
@@ -39,14 +40,22 @@ def reference(answer: str) -> Reference:
         ("torch.where(x >= y, x, y)", []),  # where they are equal, either is right
         ("(x == y).float()", [Met(0, 1, False)]),
         ("torch.where(x < edges, x.exp(), -x)", [Met(0, 2, False)]),  # one for each column
+        ("(edges < x) * y", [Met(0, 2, False)]),  # the larger one gets them
+        ("(x[:1].clone() < y) * y", []),
+        ("(column < edges) * x", []),  # neither has the shape of what comes of it
         ("torch.bucketize(x, edges)", [Met(0, 2, True)]),
         ("torch.searchsorted(edges, y, right=True)", [Met(1, 2, True)]),
+        ("y - 0.01 * torch.sign(0.9 * x + 0.1 * y)", [Plant(0, (0.0,), also=(1,))]),  # zero in both
+        ("torch.where(x * y > 0, 1.0, y)", [Plant(0, (0.0,), also=(1,))]),
+        ("torch.where(x * y > 0, x, 0.1 * x)", []),  # where both are zero, so is the answer
+        ("torch.sign(x + 1)", []),
+        ("torch.round(4 * x)", []),  # another order of the same steps may miss a half
         ("torch.where(x[:, :8] >= y[:, :8], 1.0, 0.0)", []),  # parts of inputs
         ("(whole > whole.flip(0)).float()", []),
         ("(x > x.flip(0)).float()", []),
     ],
 )
-def test_where_numbers_of_two_inputs_matter_that_meet(answer: str, found: list[Met]) -> None:
+def test_where_numbers_matter_that_meet(answer: str, found: list[Met | Plant]) -> None:
     assert list(plants_of(reference(answer), "")) == found
 
 

@@ -128,6 +128,11 @@ def test_such_numbers_are_in_a_round_of_their_own(answer: str, more: int) -> Non
     assert not any(one.expected.ordinary for one in noted)
 
 
+def test_several_inputs_of_one_shape_get_numbers_at_the_same_places() -> None:
+    x, y, other = planted([torch.randn(64, 8), torch.randn(64, 8), torch.randn(3)], Plant(0, (0.0,), also=(1, 2)), 3)
+    assert torch.equal(x == 0, y == 0) and 0 < int((x == 0).sum()) < 200 and bool((other == 0).any())
+
+
 def test_each_number_is_planted_somewhere() -> None:
     """Numbers take turns, of two places in 16 on average."""
     for seed in range(20):

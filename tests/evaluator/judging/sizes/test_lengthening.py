@@ -289,7 +289,7 @@ rows, columns, end = 4096, 500, 489
 SMALL = {"rows": 8, "columns": 62, "end": 61}
 class Model(nn.Module):
     def forward(self, x, end):
-        return x[:, :end].sum(1)
+        return x[:, 3:end].sum(1)
 def get_inputs():
     return [torch.rand(rows, columns), end]
 def get_init_inputs():

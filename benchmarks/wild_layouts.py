@@ -3,7 +3,7 @@
 runs/*/level_L_problem_P_sample_S_kernel.py    KernelBench's own layout; the reference is KernelBench/levelL/P_*.py of the
                                                clone
 NAME.py, or NAME/round_*.json below output/    the reference is KernelBench/level*/NAME.py of the clone
-public/runs/*_NAME_solution.py.txt             the reference is benchmarks/*/problems*/NAME/reference.py of the clone
+*_NAME_solution.py.txt below public/runs/      the reference is benchmarks/*/problems*/NAME/reference.py of the clone
 original.py, problem.py or ref.py              KernelAgent's folders: kernels beside it or below it, most of them a function
                                                `kernel_function`
 environment/reference.py                       a task's folder with solution/*.py beside it
@@ -81,11 +81,12 @@ def _rounds(clone: Path) -> Iterator[Pair]:
 def _solutions(clone: Path) -> Iterator[Pair]:
     """The solutions that agents have submitted."""
     references = {path.parent.name: path for path in sorted(clone.glob("benchmarks/*/problems*/*/reference.py"))}
-    for path in sorted(clone.glob("public/runs/*_solution.py.txt")):
+    for path in sorted(clone.glob("public/runs/**/*_solution.py.txt")):
         found = re.search(r"_(\d\d_\w+)_solution\.py", path.name)
         reference = references.get(found[1]) if found else None
         if reference is not None:
-            yield Pair(f"solutions/{path.name.removesuffix('_solution.py.txt')}", reference.read_text(), path.read_text())
+            name = str(path.relative_to(clone / "public" / "runs")).removesuffix("_solution.py.txt")
+            yield Pair(f"solutions/{name}", reference.read_text(), path.read_text())
 
 
 def _artefacts(clone: Path) -> Iterator[Pair]:

@@ -260,6 +260,25 @@ async def test_kernels_that_fail_at_longer_sizes_are_wrong_where_no_look_shows_m
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("status", "filled", "wrong"),
+    [(Status.OUT_OF_BOUNDS, judged(Status.CORRECT, LOOP), False), (Status.OUT_OF_BOUNDS, judged(Status.INCORRECT), True),
+     (Status.RUNTIME_ERROR, judged(Status.CORRECT, LOOP), True)],
+)  # fmt: skip
+async def test_kernels_that_leave_their_tensors_are_not_wrong_for_it_where_filled_blocks_are_right(
+    status: Status, filled: Judged, wrong: bool
+) -> None:
+    """What is short stays so at sizes that fill blocks; races are no matter of blocks."""
+    outside = Ended(status, "outside")
+    outside.ran = True
+    judge = Judge(columns=outside, filled=filled)
+    looks = (Longer("columns", {"COLS": 8192}, None), Longer("filled", {"COLS": 128}, None))
+    found = await after(judge, judged(Status.CORRECT, LOOP), looks=looks)
+    assert isinstance(found, Evaluation) == wrong
+    assert wrong or found is Undecided.LONGER
+
+
+@pytest.mark.anyio
 async def test_kernels_that_fail_where_fewer_columns_are_the_cause_are_not_wrong() -> None:
     judge = Judge(columns=TooLong(), rows=RACE, beside=RACE)
     assert await after(judge, judged(Status.CORRECT, LOOP)) is Undecided.LONGER

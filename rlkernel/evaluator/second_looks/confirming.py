@@ -12,7 +12,7 @@ from rlkernel.evaluator.messages.oracle import Lighter, Longer
 from rlkernel.evaluator.second_looks.looking import Candidate, Looks, halvings_of, shorter_source
 from rlkernel.evaluator.stages import Ended
 from rlkernel.reference_text import small_of
-from rlkernel.types import Evaluation
+from rlkernel.types import Evaluation, Status
 
 MOST_CONFIRMING = 4
 """Looks at a candidate that is right."""
@@ -47,10 +47,11 @@ async def show(looks: Looks, one: Candidate, right: Iterable[str]) -> Evaluation
 async def confirm(
     looks: Looks, one: Candidate, found: Judged, right: list[str] | None = None
 ) -> Evaluation | Undecided | None:  # fmt: skip
-    """What is wrong at longer sizes with a candidate that is right at the first ones: at sizes that should be long enough,
-    and where they are not, at the longest; where these take too long, with less beside what is long. Kernels that fail are wrong
-    once no look is left. Undecided where something stays short. right: gets the problem's file at each of the sizes at which it
-    is right, too."""
+    """What is wrong at longer sizes with a candidate that is right at the first ones: at sizes that should be long enough, and
+    where they are not, at the longest; where these take too long, with less beside what is long. Kernels that fail are wrong
+    once no look is left, but those that leave their tensors where blocks are not filled, and are right where they are: at full
+    shape addresses are followed anyway. Undecided where something stays short. right: gets the problem's file at each of the
+    sizes at which it is right, too."""
     short = found.short
     broken: Evaluation | None = None
     async for look in looks.longer(one, MOST_CONFIRMING, dict.fromkeys((halvings_of(short), 0))):
@@ -66,6 +67,8 @@ async def confirm(
         short &= again.short
         if not short:
             return None
+    if broken is not None and broken.status is Status.OUT_OF_BOUNDS and await _right_where_filled(looks, one):
+        broken = None
     return broken or Undecided.LONGER
 
 
@@ -81,6 +84,15 @@ async def fill(looks: Looks, one: Candidate) -> Evaluation | None:
         if not again.switched:
             return None
     return None
+
+
+async def _right_where_filled(looks: Looks, one: Candidate) -> bool:
+    """Whether a candidate is right at sizes that fill blocks as the full ones do."""
+    async for look in looks.longer(one, MOST_FILLING, (None,)):
+        again = await looks.look(one, look.source, one.at_full)
+        if isinstance(again, Judged) and again.same_work and not again.unfilled:
+            return again.evaluation.matches is True
+    return False
 
 
 async def _look(looks: Looks, one: Candidate, look: Longer) -> tuple[Longer, Judged | Ended | None]:

@@ -4,7 +4,7 @@ Some of the constants that were reduced are as large as in the problem's file, o
 they were, or smaller where that is the price. Which of them are long, in this order:
 
 1. those that say no batch, together: 8192 columns of few rows;
-2. each alone, the most reduced one first: a product's inner extent. A size and places in it (`PLACE`) are one;
+2. each alone, the most reduced one first: a product's inner extent. A size and places in it (`places`) are one;
 3. those that are one number at full shape together, for a text that has it: rows and columns of a square;
 4. those that had to be halved, as in the file, where all others are smaller, also those that were not reduced: a product that is
    split where its inner extent is 16384.
@@ -16,9 +16,10 @@ Sizes that fill a kernel's blocks as the full ones do (`filling`) are another ki
 where these are little enough work, and such that each leaves the remainder by 128 that it leaves at full shape, so that a kernel
 that needs no mask there needs none here. Example: a product of 512 x 768 and 768 x 32000, compared at an inner extent of 192 and
 250 columns, is looked at again at 128 rows, 256 and 384. For kernels whose blocks are rows, the remainder by 1024 is left, too.
-Where that is too much work, the batch is as it was at the first sizes, and then what fills no block at full shape either, such as
-heads. Last come a batch of images and their channels as at full shape, each image as at the first sizes: a kernel that goes over
-all elements in blocks needs no mask there that it does not need at full shape.
+Where that is too much work, the batch is as it was at the first sizes, and then what fills no block at full shape either, such
+as heads; and then a number that was not made smaller, such as heads once more, keeps its ratio to what is. Last come a batch of
+images and their channels as at full shape, each image as at the first sizes: a kernel that goes over all elements in blocks
+needs no mask there that it does not need at full shape.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from typing import Any
 
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.costs.needs import Need
+from rlkernel.evaluator.judging.sizes.places import LONG, plain_names, with_places
 from rlkernel.evaluator.judging.sizes.resizing import (
     Sizes,
     batch_names,
@@ -61,11 +63,6 @@ FEWEST = 4
 """What is left of them there, where there are so many: of two rows, one of another length may be left out unseen."""
 BLOCKS = ((128, 64, 32, 16), (1024, 512, 256))
 """Extents of a kernel's blocks, those of tiles and those of rows: of each, the largest that is little enough work."""
-PLACE = 2
-"""By how much two sizes differ at most of which one is a place in the other: the last row of 10,000 is 9,999, and the last but
-one 9,998. They are long together, since a place lies outside where it alone is."""
-LONG = 64
-"""Above what: small sizes are close by chance, as a kernel of 3 and 4 channels."""
 HALVINGS = 12
 """How often what is long may be halved."""
 
@@ -84,7 +81,7 @@ def lengthened(problem: Problem, profile: DeviceProfile, halvings: int = 0, *, h
     if whole is None:
         return []
     found: list[Longer] = []
-    families = list(_families(reduced, small, batch_names(source)))
+    families = list(_families(reduced, small, batch_names(source), plain_names(source)))
     for family, narrow in [(family, False) for family in families] + [(family, True) for family in families if not halvings]:
         search, long = Search(bare, profile, _fits, None, whole.names), {name: reduced[name] for name in family}
         if narrow and any(all(one.sizes.get(name) == size for name, size in long.items()) for one in found):
@@ -114,7 +111,8 @@ def filling(problem: Problem, profile: DeviceProfile) -> list[Longer]:
         every = [small | _filled(full, block) for block in blocks]
         few = [sizes | {name: small[name] for name in full if name in batch} for sizes in every]
         fewest = [sizes | _below(block, full, small) for sizes, block in zip(few, blocks, strict=True)]
-        for sizes in (one for ways in zip(every, few, fewest, strict=True) for one in ways):
+        alike = [sizes | _in_ratio(full, sizes, counts_of(source)) for sizes in every]
+        for sizes in (one for ways in zip(every, few, fewest, alike, strict=True) for one in ways):
             found = search.need_of(sizes) if sizes != small else None
             if found is not None and search.fits(found) and search.runs(sizes, found):
                 looks.append(Longer(with_small(source, sizes), sizes, None))
@@ -152,6 +150,18 @@ def _below(block: int, full: Sizes, small: Sizes) -> Sizes:
     return {name: small[name] for name, value in full.items() if largest_of(value) < block}
 
 
+def _in_ratio(full: Sizes, sizes: Sizes, counts: Sizes) -> Sizes:
+    """The counts that are not among some sizes, divided by what is left of these at least, where that leaves no remainder.
+
+    >>> _in_ratio({"features": 1024, "rows": 512}, {"features": 256, "rows": 128}, {"features": 1024, "rows": 512, "heads": 16})
+    {'heads': 4}
+    """
+    pairs = [pair for name, value in full.items() for pair in zip(numbers_of(value), numbers_of(sizes[name]), strict=True)]
+    by = min((value // now for value, now in pairs if value > now), default=1)
+    kept = {name: value for name, value in counts.items() if name not in sizes}
+    return {name: value // by for name, value in kept.items() if type(value) is int and by > 1 and value % by == 0}
+
+
 def _lighter(search: Search, sizes: Sizes, family: list[str]) -> Lighter | None:
     """The look with all that is not long in it divided once more, where the reference runs so, its batch and what lies within it,
     too; where nothing is left of these, the number of groups or heads."""
@@ -172,36 +182,19 @@ def _fits(found: Need) -> bool:
     return burden_of(found) <= MOST_BURDEN
 
 
-def _families(reduced: Sizes, small: Sizes, batch: set[str]) -> Iterator[list[str]]:
+def _families(reduced: Sizes, small: Sizes, batch: set[str], plain: set[str]) -> Iterator[list[str]]:
     """The names of the constants that are long together."""
-    many = _with_places(reduced, [name for name in reduced if name not in batch])
+    many = with_places(reduced, [name for name in reduced if name not in batch], plain)
     if many:
         yield many
     for name in sorted(reduced, key=lambda name: -largest_of(reduced[name]) / largest_of(small[name])):
-        alone = _with_places(reduced, [name])
+        alone = with_places(reduced, [name], plain)
         if alone != many:
             yield alone
     for size in dict.fromkeys(value for value in reduced.values() if type(value) is int and value > LONG):
         alike = [name for name in reduced if reduced[name] == size]
         if len(alike) > 1 and alike != many:
             yield alike
-
-
-def _with_places(reduced: Sizes, names: list[str]) -> list[str]:
-    """These names and those of sizes that they are places in, or that are places in them, in the order of `reduced`.
-
-    >>> _with_places({"last": 9998, "rows": 10000, "first": 9, "columns": 8}, ["last"])
-    ['last', 'rows']
-    """
-
-    def meet(one: str, other: str) -> bool:
-        pairs = ((a, b) for a in numbers_of(reduced[one]) for b in numbers_of(reduced[other]))
-        return any(0 < abs(a - b) <= PLACE and min(a, b) > LONG for a, b in pairs)
-
-    found = set(names)
-    while more := {name for name in reduced.keys() - found if any(meet(name, other) for other in found)}:
-        found |= more
-    return [name for name in reduced if name in found]
 
 
 def _longest(search: Search, small: Sizes, long: Sizes, halvings: int, *, heads_pay: bool) -> Sizes | None:

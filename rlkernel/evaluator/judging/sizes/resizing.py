@@ -196,8 +196,9 @@ def hoisted(source: str) -> str:
     """The same file with the whole numbers of at least `HOISTED` in `get_inputs` and `get_init_inputs`, and in functions of the
     file that these call, as constants of its own.
 
-    There is one for each number, so that equal ones stay equal. One that is greater by one than another, as what `randint` stays
-    below, remains so. Defaults of parameters stay as they are.
+    There is one for each number, so that equal ones stay equal. Numbers that follow one another remain so, as 2049 that `randint`
+    stays below, or 498 and 499 in 500: the one that two divides most often has the constant. Defaults of parameters stay as they
+    are.
 
     >>> print(hoisted("def get_inputs():\\n    return [torch.rand(4096, 3)]\\n"), end="")
     def get_inputs():
@@ -205,30 +206,47 @@ def hoisted(source: str) -> str:
     SIZE_4096 = 4096
     >>> hoisted("def get_inputs():\\n    return [torch.randint(0, 2049, (2048,))]\\n").splitlines()[1].strip()
     'return [torch.randint(0, (SIZE_2048 + 1), (SIZE_2048,))]'
+    >>> hoisted("def get_inputs():\\n    return [torch.rand(500), 498, 499]\\n").splitlines()[1].strip()
+    'return [torch.rand(SIZE_500), (SIZE_500 - 2), (SIZE_500 - 1)]'
     """
     text = source.removeprefix("\ufeff")
     numbers = [
         (node, node.value)
-        for function in _making(text, "get_inputs", "get_init_inputs")
+        for function in making(text, "get_inputs", "get_init_inputs")
         for statement in function.body
         for node in ast.walk(statement)
         if isinstance(node, ast.Constant) and isinstance(node.value, int) and node.value >= HOISTED
     ]
     if not numbers:
         return source
-    values = {value for _, value in numbers}
-    said = {one: f"(SIZE_{one - 1} + 1)" if one - 1 in values and one - 2 not in values else f"SIZE_{one}" for one in values}
-    lines = "".join(f"{name} = {value}\n" for value, name in sorted(said.items()) if name == f"SIZE_{value}")
+    said = _said(sorted({value for _, value in numbers}))
+    lines = "".join(f"{name} = {value}\n" for value, name in said.items() if name == f"SIZE_{value}")
     return replace_spans(text, [(node, said[value]) for node, value in numbers]).rstrip() + "\n" + lines
+
+
+def _said(values: list[int]) -> dict[int, str]:
+    """How each of some rising numbers is said: by its own constant, or beside that of one in the same row of numbers."""
+    runs: list[list[int]] = []
+    for value in values:
+        if runs and value == runs[-1][-1] + 1:
+            runs[-1].append(value)
+        else:
+            runs.append([value])
+    said = {}
+    for run in runs:
+        base = max(run, key=lambda value: value & -value)
+        for value in run:
+            said[value] = f"(SIZE_{base} {'+' if value > base else '-'} {abs(value - base)})" if value != base else f"SIZE_{base}"
+    return said
 
 
 def free_names(source: str) -> set[str]:
     """The names that `get_inputs` mentions and `get_init_inputs` does not, each with the functions of the file that it calls."""
-    inputs, init_inputs = (_mentioned(_making(source, name)) for name in ("get_inputs", "get_init_inputs"))
+    inputs, init_inputs = (_mentioned(making(source, name)) for name in ("get_inputs", "get_init_inputs"))
     return inputs - init_inputs
 
 
-def _making(source: str, *names: str) -> list[ast.FunctionDef]:
+def making(source: str, *names: str) -> list[ast.FunctionDef]:
     """The functions of a file that have these names, and those that they mention."""
     body = ast.parse(source.removeprefix("\ufeff")).body
     functions = {one.name: one for one in body if isinstance(one, ast.FunctionDef)}
@@ -281,7 +299,7 @@ def image_names(source: str) -> set[str]:
 
 def _made_in_inputs(source: str) -> Iterator[list[ast.expr]]:
     """What `get_inputs`, or a function that it calls, gives by place in each of its calls, or in the tuple that stands first."""
-    for node in (node for function in _making(source, "get_inputs") for node in ast.walk(function)):
+    for node in (node for function in making(source, "get_inputs") for node in ast.walk(function)):
         if isinstance(node, ast.Call) and node.args:
             first = node.args[0]
             yield first.elts if isinstance(first, (ast.Tuple, ast.List)) and first.elts else node.args

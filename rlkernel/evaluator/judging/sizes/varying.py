@@ -5,9 +5,10 @@ compared as 16. It is not right where these are 8 or 32. So whoever is right onl
 some sizes, must be right at such ones, too.
 
 All sizes at once are doubled, or halved where that is too much work. Then those that say no batch are, together and each alone,
-at the price of three quarters of the batch, or of none of it. What says a batch has a fourth less: where it is a power of two as
-others are, its product with one of them would be another one. Numbers that differ at full size stay different: otherwise a number
-of a text might stand for either.
+at the price of three quarters of the batch, or of none of it; the batch pays, too, where it was not made smaller. What says a
+batch has a fourth less: where it is a power of two as others are, its product with one of them would be another one. Numbers
+that differ at full size stay different: otherwise a number of a text might stand for either. Places in an axis stay in it
+(`places`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from dataclasses import replace
 
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.costs.needs import Need
+from rlkernel.evaluator.judging.sizes.places import outside, plain_names
 from rlkernel.evaluator.judging.sizes.resizing import (
     Sizes,
     batch_names,
@@ -47,11 +49,15 @@ def varied(problem: Problem, profile: DeviceProfile) -> list[Longer]:
         return []
     search = Search(bare, profile, _fits, None, whole.names)
     looks: list[Longer] = []
-    for names, change, payers in _ways(list(now), batch_names(source) | leading_names(source)):
-        paid = {name: map_numbers(_quartered, now[name], full[name]) for name in payers}
+    plain, every = plain_names(source), counts_of(source)
+    leading = batch_names(source) | leading_names(source)
+    for names, change, payers in _ways(list(now), [name for name in every if name in leading]):
+        paid = {name: map_numbers(_quartered, now.get(name, every[name]), full[name] if name in now else 0) for name in payers}
         other = {name: map_numbers(change, now[name], full[name]) for name in names}
         sizes = small | paid | other
-        if any(other[name] == now[name] for name in names) or _meet(counts_of(source), small, sizes):
+        if any(other[name] == now[name] for name in names) or _meet(every, small, sizes):
+            continue
+        if outside(full, small, sizes, plain):
             continue
         found = search.need_of(sizes)
         if found is not None and search.fits(found) and search.runs(sizes, found):
@@ -63,15 +69,16 @@ Way = tuple[list[str], Callable[[int, int], int], list[str]]
 """The names of sizes that have another value, how it is made of the value and the full one, and the names of those that pay."""
 
 
-def _ways(names: list[str], batch: set[str]) -> Iterator[Way]:
-    """The ways to give sizes other values; each set of names comes once."""
+def _ways(names: list[str], batch: list[str]) -> Iterator[Way]:
+    """The ways to give sizes other values. batch: the names that say one, of any size."""
     paying = [name for name in names if name in batch]
     inner = [name for name in names if name not in batch]
+    whole = [name for name in batch if name not in names]
     yield names, _doubled, []
     yield names, _halved, []
     groups = {tuple(group): group for group in (inner, paying, *([name] for name in names)) if group}
     for group in groups.values():
-        if batch.issuperset(group):
+        if set(batch).issuperset(group):
             yield group, _lessened, []
         payers = [name for name in paying if name not in group]
         if payers:
@@ -79,6 +86,8 @@ def _ways(names: list[str], batch: set[str]) -> Iterator[Way]:
         if group != names:
             yield group, _doubled, []
             yield group, _halved, []
+        if whole:
+            yield group, _doubled, payers + whole
 
 
 def _doubled(number: int, full: int) -> int:

@@ -259,3 +259,42 @@ def get_init_inputs():
     assert first.sizes["K"] < 16384
     assert second.sizes["K"] == 16384 and second.sizes["M"] == second.sizes["N"] < 256
     assert all(look.sizes["K"] < 16384 for look in lengthened(Problem("p", 1, "train", source), H200, halvings=1))
+
+
+def test_heads_that_were_not_made_smaller_keep_their_ratio_where_blocks_are_filled() -> None:
+    """Products of 16 heads of 1024 rows are too much work, and so are those of 16 heads of 256; of 4, they are not."""
+    source = """
+import torch
+import torch.nn as nn
+size, heads = 1024, 16
+SMALL = {"size": 64}
+class Model(nn.Module):
+    def forward(self, x, heads):
+        y = x.view(x.shape[0], heads, -1).transpose(0, 1)
+        return torch.softmax(y @ y.mT, -1) @ y
+def get_inputs():
+    return [torch.rand(size, size), heads]
+def get_init_inputs():
+    return []
+"""
+    assert {"size": 256, "heads": 4} in [dict(one.sizes) for one in filling(Problem("p", 1, "train", source), H200)]
+
+
+def test_a_place_is_long_with_its_axis() -> None:
+    """489 is given to no call, and is not far below the 500 columns."""
+    source = """
+import torch
+import torch.nn as nn
+rows, columns, end = 4096, 500, 489
+SMALL = {"rows": 8, "columns": 62, "end": 61}
+class Model(nn.Module):
+    def forward(self, x, end):
+        return x[:, 3:end].sum(1)
+def get_inputs():
+    return [torch.rand(rows, columns), end]
+def get_init_inputs():
+    return []
+"""
+    found = [dict(one.sizes) for one in lengthened(Problem("p", 1, "train", source), H200)]
+    assert {"rows": 8, "columns": 500, "end": 489} in found
+    assert all(one["end"] < one["columns"] for one in found)

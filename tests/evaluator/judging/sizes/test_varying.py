@@ -56,3 +56,36 @@ def test_sizes_that_differ_stay_different() -> None:
 def test_what_is_too_much_work_is_left_out() -> None:
     """8 million elements are 16 times what is comfortable, and 2 million are 4 times that."""
     assert looks((8192, 8192), {"rows": 2048, "columns": 1024})[0] == {"rows": 1024, "columns": 512}
+
+
+BATCHES = """
+import torch
+import torch.nn as nn
+batch, rows, end = 8, 1024, {end}
+SMALL = {small}
+class Model(nn.Module):
+    def forward(self, x, end):
+        return x[:, 3:end] * 2
+def get_inputs():
+    return [torch.rand(batch, rows, rows), end]
+def get_init_inputs():
+    return []
+"""
+
+
+def batches(end: int, small: Sizes) -> list[Sizes]:
+    return [dict(one.sizes) for one in varied(Problem("p", 1, "train", BATCHES.format(end=end, small=small)), H200)]
+
+
+def test_a_batch_that_was_not_made_smaller_pays_for_another_value() -> None:
+    """512 rows of all eight are 8 million numbers with their products; of two, 2 million."""
+    found = batches(1024, {"rows": 512})
+    assert {"rows": 1024, "batch": 2} in found
+    assert {"rows": 1024} not in found
+
+
+def test_a_place_in_an_axis_stays_in_it() -> None:
+    """1,000 of 1,024 rows end at 62 of 64; where there are 32, the end is at 31, and where it is at 124, there are 128."""
+    found = batches(1000, {"rows": 64, "end": 62})
+    assert {"rows": 128, "end": 124} in found
+    assert found and all(one["end"] < one["rows"] for one in found)

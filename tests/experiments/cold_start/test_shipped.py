@@ -1,31 +1,41 @@
 """The corpus that comes with the project is the one that the recipe asks for, and is as this version would write it."""
 
+import json
 from pathlib import Path
 
 import pytest
 
-from envs.world.suite import world_problems
+from envs.world.suite import of_row, reserved, world_problems
 from experiments.cold_start import command
 from experiments.cold_start.recipes import WORLD_RECIPES
 from experiments.cold_start.shipped import unpack
 from experiments.world.corpus_file import CorpusFile
+from experiments.world.source import World
 from rlkernel.environment.kernel_env import KernelEnvironment
+
+SHIPPED = WORLD_RECIPES["h200_shown"][0].worlds
+"""What both policies for GPUs are taught, and what one of them is taught besides."""
+
+
+@pytest.fixture(scope="module", params=range(len(SHIPPED)), ids=["world", "beside"])
+def world(request: pytest.FixtureRequest) -> World:
+    return SHIPPED[request.param]
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> CorpusFile:
-    recipe, _ = WORLD_RECIPES["h200"]
-    assert recipe.world is not None
-    path = tmp_path_factory.mktemp("cold_start") / f"{recipe.world.label(recipe.seed)}.jsonl"
+def corpus(world: World, tmp_path_factory: pytest.TempPathFactory) -> CorpusFile:
+    path = tmp_path_factory.mktemp("cold_start") / f"{world.label(WORLD_RECIPES['h200'][0].seed)}.jsonl"
     assert unpack(path)
     return CorpusFile(path)
 
 
-def test_it_is_whole_and_was_measured(corpus: CorpusFile) -> None:
-    recipe, _ = WORLD_RECIPES["h200"]
-    assert recipe.world is not None
-    assert len(corpus.found) == recipe.world.total() == 3000
+def test_it_is_whole_and_was_measured(world: World, corpus: CorpusFile) -> None:
+    assert len(corpus.found) == world.total() == {480: 3000, 160: 480}[world.extra]
     corpus.check_timing("measured")
+
+
+def test_both_policies_share_the_first() -> None:
+    assert WORLD_RECIPES["h200"][0].worlds == SHIPPED[:1]
 
 
 def test_its_prompts_are_those_of_this_version(corpus: CorpusFile) -> None:
@@ -37,7 +47,12 @@ def test_its_prompts_are_those_of_this_version(corpus: CorpusFile) -> None:
 def test_it_has_nothing_that_validation_keeps_for_itself(corpus: CorpusFile) -> None:
     validation = {problem.name for problem in world_problems() if problem.split == "validation"}
     assert len(validation) == 90
-    assert not {found.problem.name for found in corpus.found.values()} & validation
+    taught = [found.problem.name for found in corpus.found.values()]
+    assert not set(taught) & validation
+    compositions = {
+        task.composition for task in (of_row(json.loads(line)["task"]) for line in corpus.path.read_text().splitlines())
+    }
+    assert not compositions & reserved()
 
 
 def test_a_corpus_that_is_begun_is_left_alone(tmp_path: Path, corpus: CorpusFile) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import functools
+import importlib.util
 import json
 import os
 import ssl
@@ -45,7 +46,12 @@ def keep_files_in(directory: Path) -> None:
 
 
 def check() -> None:
-    """Raise UsageError for a WANDB_MODE that does not exist and for a key that the service does not accept."""
+    """Raise UsageError for a WANDB_MODE that does not exist, where wandb is asked for and not installed, and for a key that the
+    service does not accept."""
+    if mode() == "disabled":
+        return
+    if importlib.util.find_spec("wandb") is None:
+        raise UsageError("wandb is not installed: install it with `pip install wandb`, or set WANDB_MODE=disabled")
     if mode() == "online":
         unreachable()
 

@@ -131,6 +131,15 @@ def test_a_mode_that_does_not_exist_is_one_line(monkeypatch: pytest.MonkeyPatch,
     assert wandb_mode.mode() == "offline"
 
 
+def test_without_wandb_there_is_one_line_before_anything_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wandb_mode.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    with pytest.raises(UsageError, match="^wandb is not installed: .* or set WANDB_MODE=disabled$"):
+        wandb_mode.check()
+    monkeypatch.setenv("WANDB_MODE", "disabled")
+    wandb_mode.check()
+
+
 def test_offline_and_disabled_ask_nobody(closed: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wandb_mode, "unreachable", lambda: pytest.fail("it was asked"))
     for mode in ("offline", "disabled"):

@@ -151,7 +151,7 @@ def _hardest(usual: Round) -> tuple[Stress, ...]:
 def hardest(found: Sequence[Stress]) -> tuple[Stress, ...]:
     """The same of what `stresses` has found, with rows at the edge, then with inputs that are less large, and without any stress
     at last."""
-    less = (Stress.LESS,) * (Stress.SCALED in found)
+    less = (Stress.LESS, Stress.LEAST) if Stress.SCALED in found else ()
     return (*(Stress.EXTREME,) * (Stress.UNEVEN in found), *found, *less, Stress.NONE)
 
 

@@ -79,6 +79,9 @@ class Stress(StrEnum):
     """They are multiplied by 8."""
     LESS = "less"
     """They are multiplied by 3, where 8 is not borne: scores of attention are 9 times as large then, and not 64 times."""
+    LEAST = "least"
+    """They are multiplied by 1.5, where 3 is not borne: a product of two inputs that is as long as it is drawn has scores as
+    large as one of five times the length at full shape."""
     SHIFTED = "shifted"
     """Besides, inputs that are never negative, such as those of `torch.rand`, are centred, so that they have both signs. Those
     that lie about zero, such as those of `torch.randn`, are moved off it by half of their size, so that a mean is missed."""

@@ -29,11 +29,14 @@ STRESS = 8.0
 LESS = 3.0
 """The same where the reference does not bear that: whoever cuts scores off at 20 is wrong, and whoever takes the exponential of
 all that 8 times what is drawn makes is right."""
+LEAST = 1.5
+"""The same where the reference does not bear that either."""
 STRESS_NOTES: dict[Stress, tuple[str, ...]] = {
     Stress.NONE: (),
     Stress.VARIED: (),
     Stress.SCALED: (f"inputs scaled by {STRESS:g}",),
     Stress.LESS: (f"inputs scaled by {LESS:g}",),
+    Stress.LEAST: (f"inputs scaled by {LEAST:g}",),
     Stress.SHIFTED: (f"inputs scaled by {STRESS:g} and shifted",),
     Stress.UNEVEN: (f"inputs scaled by {STRESS:g}, shifted and uneven",),
     Stress.EXTREME: (f"inputs scaled by {STRESS:g}, shifted and uneven, with rows that are tiny or below zero",),
@@ -152,7 +155,7 @@ def _change(tensor: torch.Tensor, stress: Stress) -> Change | None:
 
 def _scale(stress: Stress) -> float:
     """What inputs are multiplied by."""
-    return {Stress.VARIED: 1.0, Stress.LESS: LESS}.get(stress, STRESS)
+    return {Stress.VARIED: 1.0, Stress.LESS: LESS, Stress.LEAST: LEAST}.get(stress, STRESS)
 
 
 def changed(inputs: list[Any], found: Sequence[Change | None]) -> list[Any]:

@@ -52,10 +52,11 @@ SHAPES = {
 BYTES_PER_PARAMETER = {"adamw": 2 + 2 + 2, "sgd": 4 + 4 + 2 + 2}
 """By the rule of the update. adamw: weights in bfloat16, which also sample, gradients, and two moments of eight bits
 (`Run.weights`). sgd: weights and gradients in float32, and copies in bfloat16 that sample and compute."""
-ANSWER_TOKENS = 4096
+ANSWER_TOKENS = 2000
 """Assumed mean length of an answer, of at most 8192."""
-SAMPLED_PER_SECOND, TRAINED_FLOPS = 1_500.0, 4e14
-"""Assumed per H200: tokens/s of sampling with a model of 14B (scaled by size), and floating-point operations of training."""
+SAMPLED_PER_SECOND, TRAINED_FLOPS = 2_250.0, 2.7e14
+"""Assumed per H200: tokens/s of sampling with a model of 14B (scaled by size), and floating-point operations of training a second
+(docs/reproduce.md says where they come from)."""
 EVALUATION_GIB = 16
 """What evaluations have of a card that they share with such a policy."""
 CARD_BYTES, USABLE = 141e9, 0.75
@@ -101,7 +102,7 @@ def estimate(run: Run) -> str:
         f"estimate, not measured: {shape.parameters / 1e9:.1f}B parameters need {total / 1e9:.0f} GB for weights and optimiser: "
         f"{cards} H200 (rlkernel doctor --model says what that leaves for the sampler); "
         f"{answers} answers of about {ANSWER_TOKENS} tokens a step: "
-        f"{(sampling + training) / 60:.0f} min, {hours:.0f} h for {run.steps} steps on {cards} H200, evaluation not counted"
+        f"{(sampling + training) / 60:.0f} min, {hours:.0f} h for {run.steps} steps on {cards} H200, prompts and evaluation not counted"
     )
 
 

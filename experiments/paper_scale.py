@@ -102,7 +102,8 @@ def estimate(run: Run) -> str:
         f"estimate, not measured: {shape.parameters / 1e9:.1f}B parameters need {total / 1e9:.0f} GB for weights and optimiser: "
         f"{cards} H200 (rlkernel doctor --model says what that leaves for the sampler); "
         f"{answers} answers of about {ANSWER_TOKENS} tokens a step: "
-        f"{(sampling + training) / 60:.0f} min, {hours:.0f} h for {run.steps} steps on {cards} H200, prompts and evaluation not counted"
+        f"{(sampling + training) / 60:.0f} min, {hours:.0f} h for {run.steps} steps on {cards} H200, "
+        "prompts and evaluation not counted"
     )
 
 

@@ -261,21 +261,37 @@ async def test_kernels_that_fail_at_longer_sizes_are_wrong_where_no_look_shows_m
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(
-    ("status", "filled", "wrong"),
-    [(Status.OUT_OF_BOUNDS, judged(Status.CORRECT, LOOP), False), (Status.OUT_OF_BOUNDS, judged(Status.INCORRECT), True),
-     (Status.RUNTIME_ERROR, judged(Status.CORRECT, LOOP), True)],
+    ("status", "filled", "long", "wrong"),
+    [(Status.OUT_OF_BOUNDS, judged(Status.CORRECT, LOOP), 128, False),
+     (Status.OUT_OF_BOUNDS, judged(Status.CORRECT, LOOP), 8192, True),
+     (Status.OUT_OF_BOUNDS, judged(Status.INCORRECT), 128, True),
+     (Status.RUNTIME_ERROR, judged(Status.CORRECT, LOOP), 128, True)],
 )  # fmt: skip
-async def test_kernels_that_leave_their_tensors_are_not_wrong_for_it_where_filled_blocks_are_right(
-    status: Status, filled: Judged, wrong: bool
+async def test_kernels_that_leave_their_tensors_are_not_wrong_for_it_where_filled_blocks_as_long_are_right(
+    status: Status, filled: Judged, long: int, wrong: bool
 ) -> None:
-    """What is short stays so at sizes that fill blocks; races are no matter of blocks."""
+    """What is short stays so at sizes that fill blocks; races are no matter of blocks. Who is right at 128 columns that fill
+    blocks may be wrong at the 8192 at which it failed."""
     outside = Ended(status, "outside")
     outside.ran = True
-    judge = Judge(columns=outside, filled=filled)
-    looks = (Longer("columns", {"COLS": 8192}, None), Longer("filled", {"COLS": 128}, None))
-    found = await after(judge, judged(Status.CORRECT, LOOP), looks=looks)
+    looks = (Longer("columns", {"COLS": long}, None), Longer("filled", {"COLS": 128}, None))
+    found = await after(Judge(columns=outside, filled=filled), judged(Status.CORRECT, LOOP), looks=looks)
     assert isinstance(found, Evaluation) == wrong
     assert wrong or found is Undecided.LONGER
+
+
+@pytest.mark.anyio
+async def test_each_failure_at_longer_sizes_counts() -> None:
+    """Filled blocks excuse that at few columns, and not that at many rows."""
+    outside, away = (Ended(Status.OUT_OF_BOUNDS, detail) for detail in ("outside", "away"))
+    outside.ran = away.ran = True
+    looks = (
+        Longer("columns", {"ROWS": 16, "COLS": 128}, None), Longer("rows", {"ROWS": 4096, "COLS": 96}, None),
+        Longer("filled", {"ROWS": 128, "COLS": 128}, None),
+    )  # fmt: skip
+    judge = Judge(columns=outside, rows=away, filled=judged(Status.CORRECT, LOOP))
+    found = await after(judge, judged(Status.CORRECT, LOOP), looks=looks)
+    assert (found.status, found.detail) == (Status.OUT_OF_BOUNDS, "away")
 
 
 @pytest.mark.anyio

@@ -42,6 +42,9 @@ def judged(status: Status = Status.CORRECT, *short: Extent, same_work: bool = Tr
     return Judged(Evaluation(status, "", matches=status is not Status.INCORRECT), same_work, frozenset(short))
 
 
+HELD = replace(judged(Status.IMPLAUSIBLE), limited=True)
+
+
 class Judge:
     """Says what it is told to say of each source, `shorter` of sources that a look makes itself, and remembers which it was asked
     for."""
@@ -118,9 +121,11 @@ async def test_looks_end_when_every_loop_was_long() -> None:
 
 @pytest.mark.anyio
 async def test_a_fixed_number_that_longer_sizes_show_to_decide_is_the_verdict() -> None:
-    held = replace(judged(Status.IMPLAUSIBLE), limited=True)
-    found = await after(Judge(columns=held), judged(Status.CORRECT, LOOP))
+    found = await after(Judge(columns=HELD), judged(Status.CORRECT, LOOP))
     assert found.status is Status.IMPLAUSIBLE and found.sizes == LOOKS[0].sizes
+    where_filled = await after(Judge(columns=HELD), replace(judged(), switched=True))
+    where_shown = await after(Judge(columns=HELD), judged(), hiding=(PROBLEM.source,))
+    assert where_filled.status is where_shown.status is Status.IMPLAUSIBLE
     assert await after(Judge(columns=judged(Status.IMPLAUSIBLE)), judged(Status.CORRECT, LOOP)) is None, "of another cause"
 
 
@@ -265,6 +270,7 @@ async def test_kernels_that_fail_at_longer_sizes_are_wrong_where_no_look_shows_m
     [(Status.OUT_OF_BOUNDS, judged(Status.CORRECT, LOOP), 128, False),
      (Status.OUT_OF_BOUNDS, judged(Status.CORRECT, LOOP), 8192, True),
      (Status.OUT_OF_BOUNDS, judged(Status.INCORRECT), 128, True),
+     (Status.OUT_OF_BOUNDS, HELD, 128, True),
      (Status.RUNTIME_ERROR, judged(Status.CORRECT, LOOP), 128, True)],
 )  # fmt: skip
 async def test_kernels_that_leave_their_tensors_are_not_wrong_for_it_where_filled_blocks_as_long_are_right(

@@ -38,7 +38,7 @@ async def show(looks: Looks, one: Candidate, right: Iterable[str]) -> Evaluation
         look, again = await _look(looks, one, look)
         if not isinstance(again, Judged) or not again.same_work:
             continue
-        if again.evaluation.matches:
+        if again.evaluation.matches and not again.is_wrong:
             return None
         if await _right_beside(looks, one, look):
             return replace(again.evaluation, sizes=look.sizes)
@@ -60,7 +60,7 @@ async def confirm(
             broken.append(replace(failed(again.status, again.detail, one.clock.now), sizes=look.sizes))
         if not isinstance(again, Judged) or not again.same_work:
             continue
-        if (again.evaluation.matches is False or again.limited) and await _right_beside(looks, one, look):
+        if again.is_wrong and await _right_beside(looks, one, look):
             return replace(again.evaluation, sizes=look.sizes)
         if right is not None:
             right.append(look.source)
@@ -80,7 +80,7 @@ async def fill(looks: Looks, one: Candidate) -> Evaluation | None:
         look, again = await _look(looks, one, look)
         if not isinstance(again, Judged) or not again.same_work:
             continue
-        if again.evaluation.matches is False and await _right_beside(looks, one, look):
+        if again.is_wrong and await _right_beside(looks, one, look):
             return replace(again.evaluation, sizes=look.sizes)
         if not again.switched:
             return None
@@ -95,7 +95,7 @@ async def _right_where_filled(looks: Looks, one: Candidate, sizes: Sizes) -> boo
             continue
         again = await looks.look(one, look.source, one.at_full)
         if isinstance(again, Judged) and again.same_work and not again.unfilled:
-            return again.evaluation.matches is True
+            return again.evaluation.matches is True and not again.is_wrong
     return False
 
 

@@ -109,15 +109,21 @@ def _main(flags: Flags) -> int:
         transcripts.write(transcripts.choose(one.runs), out / one.name)
     everyone = [run for one in found if one.name != "sequential_scaling" for run in one.runs]
     write_run_pages(everyone, out)
-    if not flags.only:  # the best of all runs
-        best = best_run(everyone)
-        kernels = best_kernels(best) if best is not None else ()
-        (out / "kernels.md").write_text(kernels_page(best, kernels), encoding="utf-8")
-    behaviour = flags.runs / "policy" / "behaviour.json"
+    if flags.only:
+        return write_pages(checked_in.among(WITH_PAGES, out), out)
+    _write_pages_of_all(flags.runs, everyone, out)
+    return write_pages([one.name for one in found], out)
+
+
+def _write_pages_of_all(runs: Path, everyone: Sequence[RunRecord], out: Path) -> None:
+    """Write the pages that are about all runs: the best kernels, and what the policy did before training, where that is known."""
+    best = best_run(everyone)
+    kernels = best_kernels(best) if best is not None else ()
+    (out / "kernels.md").write_text(kernels_page(best, kernels), encoding="utf-8")
+    behaviour = runs / "policy" / "behaviour.json"
     if behaviour.is_file():
         facts = json.loads(behaviour.read_text(encoding="utf-8"))
         (out / "cold_start.md").write_text(cold_start_page(facts), encoding="utf-8")
-    return write_pages(checked_in.among(WITH_PAGES, out) if flags.only else [one.name for one in found], out)
 
 
 def _archive(out: Path, asked: Sequence[str]) -> int:

@@ -84,6 +84,11 @@ class Judged:
     """Whether a kernel is given a truth value at full shape that it is not given at these sizes, such as `EVEN=True`, or whole
     launches take a side of a branch there that none takes here."""
 
+    @property
+    def is_wrong(self) -> bool:
+        """Whether results do not match at these sizes, or would not with another number in place of a fixed one."""
+        return self.evaluation.matches is False or self.limited
+
 
 class CpuJudge:
     """Judges one candidate at a time per oracle, at given sizes."""

@@ -42,6 +42,9 @@ def judged(status: Status = Status.CORRECT, *short: Extent, same_work: bool = Tr
     return Judged(Evaluation(status, "", matches=status is not Status.INCORRECT), same_work, frozenset(short))
 
 
+HELD = replace(judged(Status.IMPLAUSIBLE), limited=True)
+
+
 class Judge:
     """Says what it is told to say of each source, `shorter` of sources that a look makes itself, and remembers which it was asked
     for."""
@@ -118,9 +121,11 @@ async def test_looks_end_when_every_loop_was_long() -> None:
 
 @pytest.mark.anyio
 async def test_a_fixed_number_that_longer_sizes_show_to_decide_is_the_verdict() -> None:
-    held = replace(judged(Status.IMPLAUSIBLE), limited=True)
-    found = await after(Judge(columns=held), judged(Status.CORRECT, LOOP))
+    found = await after(Judge(columns=HELD), judged(Status.CORRECT, LOOP))
     assert found.status is Status.IMPLAUSIBLE and found.sizes == LOOKS[0].sizes
+    where_filled = await after(Judge(columns=HELD), replace(judged(), switched=True))
+    where_shown = await after(Judge(columns=HELD), judged(), hiding=(PROBLEM.source,))
+    assert where_filled.status is where_shown.status is Status.IMPLAUSIBLE
     assert await after(Judge(columns=judged(Status.IMPLAUSIBLE)), judged(Status.CORRECT, LOOP)) is None, "of another cause"
 
 
@@ -261,21 +266,38 @@ async def test_kernels_that_fail_at_longer_sizes_are_wrong_where_no_look_shows_m
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(
-    ("status", "filled", "wrong"),
-    [(Status.OUT_OF_BOUNDS, judged(Status.CORRECT, LOOP), False), (Status.OUT_OF_BOUNDS, judged(Status.INCORRECT), True),
-     (Status.RUNTIME_ERROR, judged(Status.CORRECT, LOOP), True)],
+    ("status", "filled", "long", "wrong"),
+    [(Status.OUT_OF_BOUNDS, judged(Status.CORRECT, LOOP), 128, False),
+     (Status.OUT_OF_BOUNDS, judged(Status.CORRECT, LOOP), 8192, True),
+     (Status.OUT_OF_BOUNDS, judged(Status.INCORRECT), 128, True),
+     (Status.OUT_OF_BOUNDS, HELD, 128, True),
+     (Status.RUNTIME_ERROR, judged(Status.CORRECT, LOOP), 128, True)],
 )  # fmt: skip
-async def test_kernels_that_leave_their_tensors_are_not_wrong_for_it_where_filled_blocks_are_right(
-    status: Status, filled: Judged, wrong: bool
+async def test_kernels_that_leave_their_tensors_are_not_wrong_for_it_where_filled_blocks_as_long_are_right(
+    status: Status, filled: Judged, long: int, wrong: bool
 ) -> None:
-    """What is short stays so at sizes that fill blocks; races are no matter of blocks."""
+    """What is short stays so at sizes that fill blocks; races are no matter of blocks. Who is right at 128 columns that fill
+    blocks may be wrong at the 8192 at which it failed."""
     outside = Ended(status, "outside")
     outside.ran = True
-    judge = Judge(columns=outside, filled=filled)
-    looks = (Longer("columns", {"COLS": 8192}, None), Longer("filled", {"COLS": 128}, None))
-    found = await after(judge, judged(Status.CORRECT, LOOP), looks=looks)
+    looks = (Longer("columns", {"COLS": long}, None), Longer("filled", {"COLS": 128}, None))
+    found = await after(Judge(columns=outside, filled=filled), judged(Status.CORRECT, LOOP), looks=looks)
     assert isinstance(found, Evaluation) == wrong
     assert wrong or found is Undecided.LONGER
+
+
+@pytest.mark.anyio
+async def test_each_failure_at_longer_sizes_counts() -> None:
+    """Filled blocks excuse that at few columns, and not that at many rows."""
+    outside, away = (Ended(Status.OUT_OF_BOUNDS, detail) for detail in ("outside", "away"))
+    outside.ran = away.ran = True
+    looks = (
+        Longer("columns", {"ROWS": 16, "COLS": 128}, None), Longer("rows", {"ROWS": 4096, "COLS": 96}, None),
+        Longer("filled", {"ROWS": 128, "COLS": 128}, None),
+    )  # fmt: skip
+    judge = Judge(columns=outside, rows=away, filled=judged(Status.CORRECT, LOOP))
+    found = await after(judge, judged(Status.CORRECT, LOOP), looks=looks)
+    assert (found.status, found.detail) == (Status.OUT_OF_BOUNDS, "away")
 
 
 @pytest.mark.anyio

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from rlkernel.evaluator.cpu_judge import Judged
+from rlkernel.evaluator.judging.sizes.resizing import Sizes, is_longer
 from rlkernel.evaluator.judging.undecided import Undecided
 from rlkernel.evaluator.judging.verdict import failed
 from rlkernel.evaluator.messages.oracle import Lighter, Longer
@@ -37,7 +38,7 @@ async def show(looks: Looks, one: Candidate, right: Iterable[str]) -> Evaluation
         look, again = await _look(looks, one, look)
         if not isinstance(again, Judged) or not again.same_work:
             continue
-        if again.evaluation.matches:
+        if again.evaluation.matches and not again.is_wrong:
             return None
         if await _right_beside(looks, one, look):
             return replace(again.evaluation, sizes=look.sizes)
@@ -49,27 +50,27 @@ async def confirm(
 ) -> Evaluation | Undecided | None:  # fmt: skip
     """What is wrong at longer sizes with a candidate that is right at the first ones: at sizes that should be long enough, and
     where they are not, at the longest; where these take too long, with less beside what is long. Kernels that fail are wrong
-    once no look is left, but those that leave their tensors where blocks are not filled, and are right where they are: at full
-    shape addresses are followed anyway. Undecided where something stays short. right: gets the problem's file at each of the
-    sizes at which it is right, too."""
-    short = found.short
-    broken: Evaluation | None = None
+    once no look is left, but those that leave their tensors where blocks are not filled, and are right where they are and
+    nothing is shorter: at full shape addresses are followed anyway. Undecided where something stays short. right: gets the
+    problem's file at each of the sizes at which it is right, too."""
+    short, broken = found.short, list[Evaluation]()
     async for look in looks.longer(one, MOST_CONFIRMING, dict.fromkeys((halvings_of(short), 0))):
         look, again = await _look(looks, one, look)
-        if isinstance(again, Ended) and broken is None and await _right_beside(looks, one, look):
-            broken = replace(failed(again.status, again.detail, one.clock.now), sizes=look.sizes)
+        if isinstance(again, Ended) and await _right_beside(looks, one, look):
+            broken.append(replace(failed(again.status, again.detail, one.clock.now), sizes=look.sizes))
         if not isinstance(again, Judged) or not again.same_work:
             continue
-        if (again.evaluation.matches is False or again.limited) and await _right_beside(looks, one, look):
+        if again.is_wrong and await _right_beside(looks, one, look):
             return replace(again.evaluation, sizes=look.sizes)
         if right is not None:
             right.append(look.source)
         short &= again.short
         if not short:
             return None
-    if broken is not None and broken.status is Status.OUT_OF_BOUNDS and await _right_where_filled(looks, one):
-        broken = None
-    return broken or Undecided.LONGER
+    for failure in broken:
+        if failure.status is not Status.OUT_OF_BOUNDS or not await _right_where_filled(looks, one, failure.sizes):
+            return failure
+    return Undecided.LONGER
 
 
 async def fill(looks: Looks, one: Candidate) -> Evaluation | None:
@@ -79,19 +80,22 @@ async def fill(looks: Looks, one: Candidate) -> Evaluation | None:
         look, again = await _look(looks, one, look)
         if not isinstance(again, Judged) or not again.same_work:
             continue
-        if again.evaluation.matches is False and await _right_beside(looks, one, look):
+        if again.is_wrong and await _right_beside(looks, one, look):
             return replace(again.evaluation, sizes=look.sizes)
         if not again.switched:
             return None
     return None
 
 
-async def _right_where_filled(looks: Looks, one: Candidate) -> bool:
-    """Whether a candidate is right at sizes that fill blocks as the full ones do."""
+async def _right_where_filled(looks: Looks, one: Candidate, sizes: Sizes) -> bool:
+    """Whether a candidate is right at sizes that fill blocks as the full ones do, and of which none is smaller than these: who
+    fails on purpose where something is long would hide what is wrong there."""
     async for look in looks.longer(one, MOST_FILLING, (None,)):
+        if is_longer(sizes, look.sizes):
+            continue
         again = await looks.look(one, look.source, one.at_full)
         if isinstance(again, Judged) and again.same_work and not again.unfilled:
-            return again.evaluation.matches is True
+            return again.evaluation.matches is True and not again.is_wrong
     return False
 
 

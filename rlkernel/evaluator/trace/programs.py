@@ -94,7 +94,7 @@ class Programs:
             raise NotSteady(
                 Status.UNTRACEABLE,
                 f"the first call of forward keeps {size} bytes; it may keep {allowed}, "
-                f"{KEPT_FACTOR} times what parameters, inputs and outputs take",
+                f"{KEPT_FACTOR} times what parameters, inputs and outputs take and {KEPT_SLACK >> 20} MiB",
             )
 
     def _bytes(self, numbers: set[int]) -> int:

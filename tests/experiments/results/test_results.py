@@ -350,6 +350,8 @@ def test_the_policy_before_training_has_a_page(tmp_path: Path, runs: Path) -> No
     }
     (runs / "policy").mkdir()
     (runs / "policy" / "behaviour.json").write_text(json.dumps(facts))
+    assert main(["--runs", str(runs), "--out", str(tmp_path / "out"), "--only", "multi_turn_estimators"]) == 0
+    assert not (tmp_path / "out" / "cold_start.md").exists(), "which may be about the policy of others"
     assert main(["--runs", str(runs), "--out", str(tmp_path / "out")]) == 0
     page = (tmp_path / "out" / "cold_start.md").read_text()
     assert "| 1 | 25 % | 0 % | 25 % | 50 % | 0 % | 0 % | 0.70 |" in page and "Fast@1 50 %, Fast@1.2 25 %" in page

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from rlkernel.evaluator.cpu_judge import Judged
-from rlkernel.evaluator.judging.sizes.resizing import Sizes, is_longer
+from rlkernel.evaluator.judging.sizes.resizing import is_longer
 from rlkernel.evaluator.judging.undecided import Undecided
 from rlkernel.evaluator.judging.verdict import failed
 from rlkernel.evaluator.messages.oracle import Lighter, Longer
@@ -87,7 +88,7 @@ async def fill(looks: Looks, one: Candidate) -> Evaluation | None:
     return None
 
 
-async def _right_where_filled(looks: Looks, one: Candidate, sizes: Sizes) -> bool:
+async def _right_where_filled(looks: Looks, one: Candidate, sizes: Mapping[str, Any]) -> bool:
     """Whether a candidate is right at sizes that fill blocks as the full ones do, and of which none is smaller than these: who
     fails on purpose where something is long would hide what is wrong there."""
     async for look in looks.longer(one, MOST_FILLING, (None,)):

@@ -71,8 +71,8 @@ def page() -> str:
         "`make ablation` decides it; those of level and kind, before any run of their new arms, because others differed in two "
         "things at once; those at twice the learning rate, before any run of theirs, because runs of this preset at five times "
         "the usual one compare 0 with 0; those of transfer, before any run of the arm that never trains on a product and of the "
-        "preset `world_shown`, which decides those on a family that training never shows, because nobody is ever right on the "
-        "family where the cold start has not seen it either.",
+        "preset `world_shown`, which decides all of these, because nobody is ever right on the family that training never shows "
+        "where the cold start has not seen it either.",
         f"**The rule.** {RULE}",
         "**The window** is the second half of the steps if nothing else is said: the mean of the validations, or of the training "
         "steps, in it. `python -m experiments.power` says what so many seeds can detect.",

@@ -3,8 +3,8 @@ problems, too).
 
 The world's validation has 30 problems whose operator, a normalisation of columns, is in no training problem (docs/world.md). The
 cold start of the preset `world` does not show it either, and no answer to it was ever right there, so that all differences were
-0. The preset `world_shown` has a cold start that shows some of the family, in compositions of its own, and its runs decide the
-claims on the family. The other 60 problems have new sizes or new compositions of operators that training shows. 14 of these are
+0. The preset `world_shown` has a cold start that shows some of the family, in compositions of its own, and its runs decide all
+claims here. The other 60 problems have new sizes or new compositions of operators that training shows. 14 of these are
 of the family `product`, and one arm is trained on no matrix product, neither of this family nor of `mixed`: what it gains there,
 it has learned from other families.
 

@@ -94,8 +94,8 @@ def test_the_other_mode_may_prepare_for_itself() -> None:
 def test_what_the_first_call_keeps_is_bounded() -> None:
     with pytest.raises(Verdict) as refused:
         program(LAZY.format("torch.zeros(1 << 23, device=x.device)") + "return x + self.kept[0]", init="self.kept = None")
-    # 2**23 floats; twice the 24 bytes of the input and of the output, and 2**24 bytes
+    # 2**23 floats; four times the 24 bytes of the input and of the output, and 2**20 bytes
     assert refused.value.detail == (
-        "the first call of forward keeps 33554432 bytes; it may keep 16777312, 2 times what parameters, inputs and outputs take "
-        "and 16 MiB"
+        "the first call of forward keeps 33554432 bytes; it may keep 1048768, 4 times what parameters, inputs and outputs take "
+        "and 1 MiB"
     )

@@ -75,5 +75,6 @@ def test_they_meet_in_a_round_of_their_own_whose_bounds_are_as_tight() -> None:
     rounds = draw_rounds(compares, Precision.PYTORCH, "key", other=False, plants=plants_of(compares, ""))
     every = [one for some in rounds for one in some]
     meets = [UNSHOWN in one.expected.note for one in every]
-    assert sum(meets) == 1 and meets == [bool((one.inputs[0] == one.inputs[1]).any()) for one in every]
+    equal = [int((one.inputs[0] == one.inputs[1]).sum()) for one in every]
+    assert sum(meets) == 1 and meets == [count > 100 for count in equal]  # one of 2,048 may be equal by chance
     assert [one.expected.allowed[0].norm for one in every if UNSHOWN in one.expected.note] == [5e-5]

@@ -190,6 +190,12 @@ ELSEWHERE = {
     "python -m experiments.results --archive docs/results": (
         "tests/experiments/results/test_results.py::test_results_are_moved_to_a_folder_of_their_date_and_keep_their_claims"
     ),
+    "python -m experiments.results --archive docs/results --only transfer": (
+        "tests/experiments/results/test_results.py::test_one_experiment_is_moved_and_written_anew_and_the_others_stay"
+    ),
+    "python -m experiments.results --runs runs/later --out docs/results --only transfer": (
+        "tests/experiments/results/test_results.py::test_one_experiment_is_moved_and_written_anew_and_the_others_stay"
+    ),
     "python -m benchmarks.mutants --count 300 --out FILE.jsonl": (
         "tests/benchmarks/test_mutants.py::test_the_command_tells_what_differs_and_goes_on_where_it_stopped"
     ),
@@ -246,6 +252,8 @@ NOT_RUN = {
     "python -m experiments.cold_start --size medium": "needs a GPU",
     "python -m experiments.cold_start": "needs a GPU",
     "python -m experiments.cold_start --world h200": "needs a GPU",
+    "python -m experiments.cold_start --world h200_shown": "needs a GPU",
+    "python -m experiments.cold_start --world h200_shown --limit-seconds 540": "needs a GPU",
     "python -m experiments.cold_start --world cpu": "takes minutes of a GPU",
     "python -m experiments.cold_start --world h200 --dry-run": "draws tasks for half a minute; test_cold_start.py does it small",
     "python -m experiments.cold_start --world h200 --limit-seconds 540": "needs a GPU",

@@ -24,6 +24,8 @@ _PRIVATE = {
     "_upsample_bicubic2d_aa", "_int_mm", "_standard_gamma", "_sample_dirichlet",
     "_thnn_fused_lstm_cell", "_thnn_fused_gru_cell",
 }  # fmt: skip
+COMPARISONS = frozenset({"eq", "ne", "gt", "ge", "lt", "le"})
+"""The names of operators that compare numbers."""
 LISTS = "_foreach_"
 """Begins the names of operators that do to each tensor of a list what another operator does to one."""
 _REFUSED = {

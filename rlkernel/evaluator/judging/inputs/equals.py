@@ -1,12 +1,12 @@
 """Numbers that differ in every draw: indices that never meet, and values of which one is the largest.
 
 Of `out.index_add(0, rows, x)` with other rows each time, whoever stores in place of adding would be right, and of the argmax of
-normal numbers, or of what is made of each of them alone, whoever takes the last of equal ones, where PyTorch names
-the first; of the eight largest, whoever drops all that equal the largest. So the reference is watched for operators that add up
-what meets, for those that say which of equal numbers they take, and for those that leave it open, where nothing is made of which
-they take. Some indices then repeat their neighbours, and numbers are limited to those between their eighths, in a round of its
-own. A permutation of all places stays one, because that is what it is; and nothing is repeated where an operator stores without
-adding, which says nothing of indices that meet. Source: ours.
+normal numbers, or of what is made of each of them alone, whoever takes the last of equal ones, where PyTorch names the first;
+of the eight largest, whoever drops all that equal the largest. So the reference is watched for operators that add up what
+meets, for those that say which of equal numbers they take or compare what is made of one input, and for those that leave it
+open, where nothing is made of which they take. Some indices then repeat their neighbours, and numbers are limited to those
+between their eighths, in a round of its own. A permutation of all places stays one, because that is what it is; and nothing is
+repeated where an operator stores without adding, which says nothing of indices that meet. Source: ours.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from rlkernel.evaluator.judging.references.plan import SeededReference
 from rlkernel.evaluator.judging.references.reference_calls import mapped_at, tensors_of
 from rlkernel.evaluator.messages.judgement import Repeated
 from rlkernel.evaluator.program.codes import holds_numbers
-from rlkernel.evaluator.program.operators import operators_of
+from rlkernel.evaluator.program.operators import COMPARISONS, operators_of
 from rlkernel.evaluator.program.schema import Program
 
 ADDS = {"index_add", "index_reduce", "scatter_add", "scatter_reduce"}
@@ -35,8 +35,6 @@ SAME = {
     "cummax", "cummin", "max_pool2d_with_indices", "max_pool3d_with_indices", "adaptive_max_pool2d", "adaptive_max_pool3d",
 }  # fmt: skip
 """Operators that always name the same one of equal numbers: the first of a window, and the last of those before."""
-COMPARISONS = {"eq", "ge", "gt", "le", "lt", "ne"}
-"""Operators that tell equal numbers of an input from others where both sides are made of it."""
 OPEN = {"kthvalue", "median", "sort", "topk"}
 """Operators that leave open which of equal numbers they take; `sort` where it is not stable."""
 WHOLE = (torch.int32, torch.int64)

@@ -31,8 +31,8 @@ from rlkernel.evaluator.judging.references.plan import SeededReference
 from rlkernel.evaluator.judging.references.reference_calls import call, mapped_at, tensors_of
 from rlkernel.evaluator.messages.judgement import Met, Plant
 
-COMPARISONS = {"gt": torch.ge, "ge": torch.gt, "lt": torch.le, "le": torch.lt}
-"""Those that take equal numbers to the other side."""
+OTHER_SIDE = {"gt": torch.ge, "ge": torch.gt, "lt": torch.le, "le": torch.lt}
+"""What takes equal numbers to the other side, by the comparison."""
 EQUALITY: dict[str, Callable[..., torch.Tensor]] = {
     "eq": lambda x, y: torch.zeros_like(x == y),
     "ne": lambda x, y: torch.ones_like(x == y),
@@ -50,7 +50,7 @@ JUMPS: dict[str, Callable[..., torch.Tensor]] = {
 """Operators that jump, or have a value of their own, and what gives another one there alone."""
 _WHERE: dict[str, tuple[float, ...]] = {"sign": (0.0,), "round": (0.5, 1.5, -0.5, -1.5), "sinc": (0.0,), "xlogy": (0.0,)}
 """Where they do; the others at what they are given."""
-COMPARED = COMPARISONS | EQUALITY
+COMPARED = OTHER_SIDE | EQUALITY
 MEETING = LOOKUPS | JUMPS.keys()
 """Operators besides comparisons whose numbers may be met."""
 MOST_MET = 2

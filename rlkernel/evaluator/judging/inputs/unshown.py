@@ -29,7 +29,7 @@ from rlkernel.evaluator.judging.references.plan import SeededReference
 from rlkernel.evaluator.judging.references.reference_calls import mapped_at, tensors_of
 from rlkernel.evaluator.messages.judgement import Met, Plant, Resized, Stress
 from rlkernel.evaluator.program.codes import holds_numbers, valued
-from rlkernel.evaluator.program.operators import operators_of
+from rlkernel.evaluator.program.operators import COMPARISONS, operators_of
 from rlkernel.evaluator.program.schema import Program
 
 SHARE = 0.125
@@ -47,7 +47,6 @@ MOST_CALLS = 24
 MOST_PLANTS = 3
 """Rounds with planted numbers."""
 LIMITS = {"abs", "clamp", "clamp_min", "clamp_max", "hardtanh", "relu", "threshold"}
-COMPARISONS = {"eq", "ne", "gt", "ge", "lt", "le"}
 REPLACES_NAN = {"nan_to_num", "isnan", "nansum", "nanmedian", "fmax", "fmin"}
 """Those that tell NaN apart, as a comparison of numbers with themselves does."""
 IGNORES = {"nll_loss_forward", "nll_loss", "nll_loss2d_forward"}

@@ -15,12 +15,11 @@ from typing import Any
 import torch
 
 from rlkernel.evaluator.judging.costs.operator_costs import TRIANGLES, base_name
-from rlkernel.evaluator.program.operators import allocates, is_random, writes
+from rlkernel.evaluator.program.operators import COMPARISONS, allocates, is_random, writes
 from rlkernel.evaluator.program.replay import Replay, StepFailed
 from rlkernel.evaluator.program.schema import Literal, Op, Program, Step
 from rlkernel.evaluator.program.values import ScalarRef, TensorRef
 
-COMPARISONS = {"eq", "ne", "gt", "ge", "lt", "le"}
 LIMITS = {"clamp", "clamp_min", "clamp_max", "maximum", "minimum"} | TRIANGLES
 QUOTIENTS = {"floor_divide", "__rshift__", "bitwise_right_shift"}
 RESTS = {"remainder", "fmod", "__and__", "bitwise_and"}

@@ -29,6 +29,7 @@ from rlkernel.evaluator.judging.inputs.stress import stresses
 from rlkernel.evaluator.judging.references.flags import judging
 from rlkernel.evaluator.judging.references.outliers import weights
 from rlkernel.evaluator.judging.references.reference_calls import call, counts_as_state, draw_seed, state_of, tensors_of
+from rlkernel.evaluator.judging.references.wavering import wavers
 from rlkernel.evaluator.judging.rounds import fates
 from rlkernel.evaluator.messages.judgement import NOWHERE, Balance, InputFate, Places, Planting, Shown, Stress, Tolerance
 from rlkernel.types import Precision
@@ -68,7 +69,7 @@ class Seen:
     jumps: tuple[bool, ...] = ()
     """Whether each output is its own measure, because float64 gives something else."""
     undecided: int = 0
-    """How many outputs hold whole numbers that are others in float64."""
+    """How many outputs hold whole numbers that are others in float64, or with other roundings."""
 
     @property
     def blurs(self) -> bool:
@@ -158,6 +159,9 @@ class Measuring:
         own = measured(model, draw, forward_seed, found, tuple(state), precision, gaps=gaps, passes=passes)
         errors, products = own.errors, own.cores and any(o.dtype is torch.float32 for o in outputs)
         unsure = undecided(outputs, own.exact[: len(outputs)])
+        if not unsure and (kind == USUAL or kind.stress is not Stress.NONE):
+            with judging(precision):
+                unsure = wavers(partial(problem.model_for, kind, init_seed), draw, forward_seed, outputs)
         del own  # what float64 gave is large
         wrong = False
         if products and kind.balance is not None:

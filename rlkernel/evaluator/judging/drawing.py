@@ -39,7 +39,8 @@ from rlkernel.evaluator.judging.references.hidden import hidden
 from rlkernel.evaluator.judging.references.outliers import NOTE as OUTLIERS
 from rlkernel.evaluator.judging.references.outliers import WithOutliers, weights
 from rlkernel.evaluator.judging.references.plan import AT_ONCE, Before, Plan, SeededReference, Terms
-from rlkernel.evaluator.judging.references.reference_calls import constants
+from rlkernel.evaluator.judging.references.reference_calls import constants, mapped
+from rlkernel.evaluator.judging.references.wavering import wavers
 from rlkernel.evaluator.messages.judgement import NumbersOfArguments, Planting, Stress
 from rlkernel.evaluator.program.codes import valued
 from rlkernel.reference import Reference
@@ -169,7 +170,20 @@ def _perturbed(reference: SeededReference, usual: Round, terms: Terms, seeds: ra
         return None
     if not _bearable(drawn, usual) or (stress is not Stress.NONE and seen.overflow):
         return None
+    unsure = whole and stress is not Stress.NONE and _wavers(reference, drawn, terms, perturbed=True)
+    if unsure and not _wavers(reference, usual, terms, perturbed=False):
+        return None
     return drawn if stress is not Stress.EXTREME or _as_tight(drawn, usual) else None
+
+
+def _wavers(reference: SeededReference, drawn: Round, terms: Terms, *, perturbed: bool) -> bool:
+    """Whether roundings decide which whole numbers the reference gives in a round. perturbed: at other constants."""
+    plan = Plan(reference, terms, drawn.init_seed, False, drawn.first_inputs)
+    made = plan.perturbed if perturbed else plan.drawn
+    with terms.usual.bounded():
+        return wavers(
+            lambda: plan.prepare(made()), partial(mapped, drawn.inputs, torch.clone), drawn.forward_seed, drawn.expected.reference
+        ) > 0  # fmt: skip
 
 
 def _out_of_range(reference: Reference, usual: Round, terms: Terms, seeds: random.Random) -> Round | None:

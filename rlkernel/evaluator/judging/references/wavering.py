@@ -1,0 +1,95 @@
+"""Whether roundings decide which whole numbers a reference gives, so that another order of the same arithmetic gives others.
+
+Float64 tells it where float32 cannot tell numbers apart (`own_error.undecided`), and not where float32 just can: of
+`argmax(tanh(x))` for an x of 8, whoever writes tanh as `2 * sigmoid(2 * x) - 1` has equal numbers where tanh has two neighbours.
+So the reference is called again, with a few units in the last place more or less of whatever two right kernels may round
+otherwise. Equal numbers get the same change: which of them is named is no question of rounding. Source: ours, after Monte Carlo
+arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from rlkernel.evaluator.judging.errors.own_error import undecided
+from rlkernel.evaluator.judging.references.reference_calls import call, tensors_of
+from rlkernel.evaluator.program.codes import equal_or_wrong
+
+CALLS = 8
+"""How often a reference is called: two neighbours change places in about every second one."""
+UNITS = 2.0
+"""The most that a number is changed by, in units in the last place of its dtype."""
+ROUNDED = frozenset({
+    # functions
+    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "celu", "cos", "cosh", "digamma", "div", "elu", "erf", "erfc",
+    "erfinv", "exp", "exp2", "expm1", "gelu", "glu", "lgamma", "log", "log10", "log1p", "log2", "log_sigmoid_forward",
+    "logaddexp", "logaddexp2", "mish", "pow", "reciprocal", "rsqrt", "selu", "sigmoid", "silu", "sin", "sinc", "sinh",
+    "softplus", "special_erfcx", "special_i0", "special_ndtr", "sqrt", "tan", "tanh", "xlogy",
+    # sums along an axis
+    "_adaptive_avg_pool2d", "_adaptive_avg_pool3d", "_cdist_forward", "_fft_c2c", "_fft_c2r", "_fft_r2c", "_fused_rms_norm",
+    "_log_softmax", "_native_batch_norm_legit", "_softmax", "avg_pool1d", "avg_pool2d", "avg_pool3d", "cumprod", "cumsum",
+    "linalg_vector_norm", "logcumsumexp", "logsumexp", "mean", "native_batch_norm", "native_group_norm", "native_layer_norm",
+    "norm", "prod", "std", "std_mean", "sum", "var", "var_mean",
+    # products
+    "_scaled_dot_product_cudnn_attention", "_scaled_dot_product_efficient_attention", "_scaled_dot_product_flash_attention",
+    "_scaled_dot_product_flash_attention_for_cpu", "_scaled_dot_product_fused_attention_overrideable", "addbmm", "addmm",
+    "addmv", "addr", "baddbmm", "bmm", "convolution", "dot", "linear", "mm", "mv", "vdot",
+})  # fmt: skip
+"""Operators whose last bits are nobody's mistake. A sum, a difference and a product of two numbers are exact everywhere, and so
+is what only moves numbers or compares them."""
+WORDS = {torch.float64: torch.int64, torch.float32: torch.int32, torch.float16: torch.int16, torch.bfloat16: torch.int16}
+ODD = 0x9E3779B97F4A7C15 - (1 << 64)
+"""What spreads neighbouring bits over a word."""
+STEPS = 1 << 10
+
+
+class Wavering(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Inside, what such operators give is a little larger or smaller, in a way that `turn` names."""
+
+    def __init__(self, turn: int) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._turn = turn
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
+        made = func(*args, **(kwargs or {}))
+        if str(func).split(".")[1].rstrip("_") in ROUNDED:
+            for tensor in made if isinstance(made, (tuple, list)) else (made,):
+                if isinstance(tensor, torch.Tensor) and tensor.dtype in WORDS and tensor.numel():
+                    tensor.copy_(moved(tensor, self._turn))
+        return made
+
+
+def wavers(build: Callable[[], nn.Module], inputs: Callable[[], list[Any]], seed: int, outputs: Sequence[torch.Tensor]) -> int:
+    """How many of the `outputs` hold whole numbers that are others then; 0 where none holds any, or the reference refuses.
+    build, inputs: the module and the arguments that gave them, as they were before."""
+    if not any(equal_or_wrong(output.dtype) for output in outputs):
+        return 0
+    for turn in range(CALLS):
+        try:
+            with Wavering(turn):
+                found = tensors_of(call(build(), inputs(), seed))
+        except Exception:  # a reference may refuse what is a little larger in its own way, such as a probability above 1
+            continue
+        if len(found) == len(outputs) and (others := undecided(outputs, found)):
+            return others
+    return 0
+
+
+def moved(tensor: torch.Tensor, turn: int) -> torch.Tensor:
+    """Each number with up to `UNITS` units in the last place more or less, by its own bits. Infinities, zeros and NaN stay.
+
+    >>> one = moved(torch.tensor([0.5, 3.0, 0.5, float("inf"), 0.0]), 1)
+    >>> one[0] == one[2], one[3:], bool(((one[:3] / torch.tensor([0.5, 3.0, 0.5]) - 1).abs() <= 2.5 * 2**-23).all())
+    (tensor(True), tensor([inf, 0.]), True)
+    """
+    mixed = tensor.view(WORDS[tensor.dtype]).long() * ODD + turn
+    for _ in range(2):  # the low bits of what was rounded before are zeros
+        mixed = (mixed ^ (mixed >> 29)) * ODD
+    share = ((mixed >> 32) % STEPS).to(torch.float64) * (2.0 / STEPS) - 1.0
+    factor = 1.0 + share * (UNITS * torch.finfo(tensor.dtype).eps)
+    return (tensor.double() * factor).to(tensor.dtype)

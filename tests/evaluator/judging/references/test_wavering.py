@@ -1,0 +1,92 @@
+"""Whole numbers that roundings decide, and those that they do not."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import nn
+
+from rlkernel.evaluator.judging.drawing import draw_rounds
+from rlkernel.evaluator.judging.references.reference_calls import call, tensors_of
+from rlkernel.evaluator.judging.references.wavering import moved, wavers
+from rlkernel.reference import load_reference
+from rlkernel.types import Precision
+
+NEIGHBOURS = torch.tensor([[0.0, 8.5, 9.2, 1.0]])
+"""1 - tanh(x) is 2 exp(-2 x): 8.3e-8 and 2.0e-8 there, which are 1.4 and 0.3 times 2^-24, so that tanh gives 1 - 2^-24 and 1."""
+
+
+class Answer(nn.Module):
+    def __init__(self, answer: Callable[[torch.Tensor], torch.Tensor]) -> None:
+        super().__init__()
+        self.answer = answer
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.answer(x)
+
+
+def unsure(answer: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> int:
+    return wavers(lambda: Answer(answer), lambda: [x.clone()], 0, tensors_of(call(Answer(answer), [x], 0)))
+
+
+@pytest.mark.parametrize(
+    ("answer", "x", "found"),
+    [
+        (lambda x: torch.tanh(x).argmax(1), NEIGHBOURS, 1),
+        (lambda x: x.argmax(1), NEIGHBOURS, 0),  # nothing is rounded
+        (lambda x: torch.tanh(x).argmax(1), NEIGHBOURS / 8, 0),  # far from each other
+        (lambda x: torch.tanh(x).argmax(1), torch.tensor([[1.0, 8.5, 8.5]]), 0),  # equal numbers stay equal
+        (lambda x: torch.tanh(x), NEIGHBOURS, 0),  # no whole numbers
+        (lambda x: torch.softmax(x, 1) > 1 / 3, torch.ones(1, 3), 1),  # 1/3 and what three exponentials make of it
+        (lambda x: 2 * x > 1, torch.full((1, 3), 0.5), 0),  # exact everywhere
+    ],
+)
+def test_wavers(answer: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor, found: int) -> None:
+    assert unsure(answer, x) == found
+
+
+def test_a_reference_that_refuses_larger_numbers_is_not_known_to_waver() -> None:
+    def answer(x: torch.Tensor) -> torch.Tensor:
+        p = torch.softmax(x, 1)
+        assert float(p.max()) == 0.5
+        return p.argmax(1)
+
+    assert unsure(answer, torch.zeros(1, 2)) == 0
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+def test_numbers_move_by_few_units(dtype: torch.dtype) -> None:
+    x = torch.randn(4096, generator=torch.Generator().manual_seed(0)).to(dtype)
+    others = [moved(x, turn) for turn in range(3)]
+    eps = torch.finfo(dtype).eps
+    for other in others:
+        assert float(((other.double() - x.double()) / x.double()).abs().max()) <= 2.5 * eps  # 2 units, and half of one more
+        assert 0.5 < float((other != x).double().mean()) <= 1.0
+    assert not torch.equal(others[0], others[1])
+    order = torch.randperm(4096, generator=torch.Generator().manual_seed(1))
+    assert torch.equal(moved(x[order], 1), others[1][order])  # by its value, wherever it stands
+
+
+def test_no_round_is_scaled_to_where_roundings_decide() -> None:
+    """The largest of 100 numbers is about 2.5, and 7.5 where all are scaled by 3: there tanh has neighbours in most draws
+    of 12 rows. A milder round takes their place."""
+    source = (
+        "import torch\nimport torch.nn as nn\n\nclass Model(nn.Module):\n    def forward(self, x):\n"
+        "        return torch.argmax(torch.tanh(x), 1)\n\ndef get_inputs():\n    return [torch.randn(12, 100)]\n\n"
+        "def get_init_inputs():\n    return []\n"
+    )
+    reference, keys = load_reference(source, small=False), random.Random(0)
+    notes = set[str]()
+    for _ in range(20):
+        for drawn in draw_rounds(reference, Precision.PYTORCH, str(keys.random()), other=False):
+            for one in drawn:
+                x = one.inputs[0]
+                other = (2 * torch.sigmoid(2 * x) - 1).argmax(1)
+                assert torch.equal(other, one.expected.reference[0]), one.expected.note
+                notes.add(one.expected.note)
+    assert {note for note in notes if "scaled" in note} == {
+        f" (inputs scaled by {factor}, constant parameters at other values)" for factor in ("1.5", "3")
+    }

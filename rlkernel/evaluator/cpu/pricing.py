@@ -18,7 +18,8 @@ from rlkernel.evaluator.devices import ANY_ROOM, DeviceProfile, Room
 from rlkernel.evaluator.judging.costs.counts import Counts
 from rlkernel.evaluator.judging.costs.known import bytes_of
 from rlkernel.evaluator.judging.costs.least_written import written_bytes
-from rlkernel.evaluator.judging.costs.operator_costs import NoCost, flops
+from rlkernel.evaluator.judging.costs.operations import flops
+from rlkernel.evaluator.judging.costs.operator_costs import NoCost
 from rlkernel.evaluator.judging.costs.roofline import launch_us, operator_us
 from rlkernel.evaluator.messages.children import StepTime
 from rlkernel.evaluator.messages.judgement import KnownInput

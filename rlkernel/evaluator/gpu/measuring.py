@@ -24,12 +24,12 @@ from rlkernel.evaluator.judging.errors.comparison import bits
 from rlkernel.evaluator.judging.errors.own_error import ELEMENT_CAP, OwnError, own_error, steady, undecided
 from rlkernel.evaluator.judging.errors.tensor_cores import balance_of, halved
 from rlkernel.evaluator.judging.errors.tolerance import ROUNDED, tolerance, widest
+from rlkernel.evaluator.judging.errors.wavering import wavers
 from rlkernel.evaluator.judging.inputs.planting import only_values, planted, tells
 from rlkernel.evaluator.judging.inputs.stress import stresses
 from rlkernel.evaluator.judging.references.flags import judging
 from rlkernel.evaluator.judging.references.outliers import weights
 from rlkernel.evaluator.judging.references.reference_calls import call, counts_as_state, draw_seed, state_of, tensors_of
-from rlkernel.evaluator.judging.references.wavering import wavers
 from rlkernel.evaluator.judging.rounds import fates
 from rlkernel.evaluator.messages.judgement import NOWHERE, Balance, InputFate, Places, Planting, Shown, Stress, Tolerance
 from rlkernel.types import Precision

@@ -32,6 +32,7 @@ from rlkernel.evaluator.judging.errors.conversions import Conversions
 from rlkernel.evaluator.judging.errors.own_error import REFERENCE_FACTOR, OwnError, undecided
 from rlkernel.evaluator.judging.errors.tensor_cores import balance_of, halved
 from rlkernel.evaluator.judging.errors.tolerance import FLOOR
+from rlkernel.evaluator.judging.errors.wavering import wavers
 from rlkernel.evaluator.judging.inputs.planting import idle, only_values, planted, tells
 from rlkernel.evaluator.judging.inputs.stress import stresses
 from rlkernel.evaluator.judging.references.borne import Keeping, not_borne
@@ -40,7 +41,6 @@ from rlkernel.evaluator.judging.references.outliers import NOTE as OUTLIERS
 from rlkernel.evaluator.judging.references.outliers import WithOutliers, weights
 from rlkernel.evaluator.judging.references.plan import AT_ONCE, Before, Plan, SeededReference, Terms
 from rlkernel.evaluator.judging.references.reference_calls import constants, mapped
-from rlkernel.evaluator.judging.references.wavering import wavers
 from rlkernel.evaluator.messages.judgement import NumbersOfArguments, Planting, Stress
 from rlkernel.evaluator.program.codes import valued
 from rlkernel.reference import Reference

@@ -78,7 +78,7 @@ def is_random(name: str) -> bool:
 
 def operators_of(program: Program) -> set[str]:
     """The names of the operators that a forward calls, of those in place without what says so: `relu` of `aten.relu_.default`."""
-    return {step.op.split(".")[1].removesuffix("_") for step in program.forward if isinstance(step, Op)}
+    return {base_name(step.op) for step in program.forward if isinstance(step, Op)}
 
 
 def allocates(step: Step) -> bool:
@@ -89,3 +89,18 @@ def allocates(step: Step) -> bool:
 def writes(step: Op) -> bool:
     """Whether an operator writes into one of its arguments: in place, or into `out`."""
     return any(a.alias_info is not None and a.alias_info.is_write for a in operator(step.op)._schema.arguments)
+
+
+def base_name(op: str) -> str:
+    """`aten.add_.Tensor` -> `add`: the operator without its overload, in place or not."""
+    name = op.split(".")[1]
+    return name.removesuffix("_") if not name.endswith("__") else name
+
+
+def argument(step: Op, name: str, default: Any = None) -> Any:
+    """A plain argument of a call, given by position or by keyword."""
+    if name in step.kwargs:
+        return step.kwargs[name]
+    names = [a.name for a in operator(step.op)._schema.arguments]
+    place = names.index(name) if name in names else len(step.args)
+    return step.args[place] if place < len(step.args) else default

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from rlkernel.evaluator.program import recurrent
+from rlkernel.evaluator.program.operators import base_name
 
 MATMUL_TF32 = "matmul_tf32"
 CUDNN_FLOAT32 = "cudnn_float32"
@@ -41,7 +42,7 @@ def switches_of(op: str) -> tuple[str, ...]:
 @functools.cache
 def _kind(op: str) -> str:
     """What torch calls the precision of an operator's products; empty for an operator without."""
-    name = op.split(".")[1].removesuffix("_")
+    name = base_name(op)
     if name in _PRODUCTS:
         return "matmul"
     return "rnn" if recurrent.is_recurrent(op) else "conv" if name in _CONVOLUTIONS else ""

@@ -9,7 +9,8 @@ import torch
 from torch import nn
 
 from rlkernel.evaluator.devices import H200
-from rlkernel.evaluator.judging.costs.operator_costs import flops, in_sequence, moved_bytes
+from rlkernel.evaluator.judging.costs.operations import flops, in_sequence
+from rlkernel.evaluator.judging.costs.operator_costs import moved_bytes
 from rlkernel.evaluator.judging.preparing import prepare
 from rlkernel.evaluator.program.recurrent import without_data
 from rlkernel.evaluator.program.replay import Replay

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 
 import torch
 
-from rlkernel.evaluator.judging.costs.operator_costs import base_name
-from rlkernel.evaluator.program.operators import writes
+from rlkernel.evaluator.program.operators import base_name, writes
 from rlkernel.evaluator.program.schema import Op
 
 HALF = torch.bfloat16

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import torch
 
-from rlkernel.evaluator.judging.costs.operator_costs import MASKED, argument, base_name, dense_bytes
+from rlkernel.evaluator.judging.costs.operator_costs import MASKED, dense_bytes
 from rlkernel.evaluator.messages.judgement import Reads
-from rlkernel.evaluator.program.operators import operator, writes
+from rlkernel.evaluator.program.operators import argument, base_name, operator, writes
 from rlkernel.evaluator.program.schema import Op
 
 WHOLE = {

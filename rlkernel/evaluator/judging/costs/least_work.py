@@ -14,8 +14,7 @@ from dataclasses import dataclass
 
 import torch
 
-from rlkernel.evaluator.judging.costs.operator_costs import base_name
-from rlkernel.evaluator.program.operators import operator
+from rlkernel.evaluator.program.operators import base_name, operator
 from rlkernel.evaluator.program.schema import Op, Program, Step
 from rlkernel.evaluator.program.values import TensorRef
 

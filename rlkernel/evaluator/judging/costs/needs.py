@@ -12,8 +12,10 @@ from torch import nn
 from torch.utils._pytree import tree_leaves
 
 from rlkernel.evaluator.devices import DeviceProfile
-from rlkernel.evaluator.judging.costs.operator_costs import base_name, dense_bytes, flops
+from rlkernel.evaluator.judging.costs.operations import flops
+from rlkernel.evaluator.judging.costs.operator_costs import dense_bytes
 from rlkernel.evaluator.judging.costs.without_kernels import without_kernels
+from rlkernel.evaluator.program.operators import base_name
 from rlkernel.evaluator.program.replaced import holding
 from rlkernel.evaluator.program.schema import MAX_STEPS, Op
 from rlkernel.evaluator.trace.lie import recording

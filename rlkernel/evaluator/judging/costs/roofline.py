@@ -21,22 +21,11 @@ import torch
 
 from rlkernel.evaluator.devices import ANY_ROOM, DeviceProfile, Room
 from rlkernel.evaluator.judging.costs.counts import ATOMICS_PER_US, ELSEWHERE, Counts
-from rlkernel.evaluator.judging.costs.operator_costs import (
-    FREE,
-    NoCost,
-    base_name,
-    flops,
-    has_cost,
-    in_sequence,
-    is_of_cudnn,
-    moved_bytes,
-    share_done,
-    taken,
-    touched,
-)
+from rlkernel.evaluator.judging.costs.operations import flops, in_sequence, is_of_cudnn, share_done
+from rlkernel.evaluator.judging.costs.operator_costs import FREE, NoCost, has_cost, moved_bytes, taken, touched
 from rlkernel.evaluator.judging.costs.special import OF_OPERATORS, special_of
 from rlkernel.evaluator.judging.costs.torch_kernels import kernels_of, slow_us
-from rlkernel.evaluator.program.operators import operator
+from rlkernel.evaluator.program.operators import base_name, operator
 from rlkernel.evaluator.program.schema import Op
 from rlkernel.evaluator.program.switches import CUDNN_FLOAT32, MATMUL_TF32
 from rlkernel.types import Precision

@@ -21,8 +21,8 @@ import torch
 
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.costs.counts import ATOMIC_BYTES, ATOMICS_PER_US
-from rlkernel.evaluator.judging.costs.operator_costs import COMBINES, argument, base_name, scattered_elements
-from rlkernel.evaluator.program.operators import operator
+from rlkernel.evaluator.judging.costs.operator_costs import COMBINES, scattered_elements
+from rlkernel.evaluator.program.operators import argument, base_name, operator
 from rlkernel.evaluator.program.schema import Op
 
 Tensors = Sequence[torch.Tensor]

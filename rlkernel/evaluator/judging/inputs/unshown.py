@@ -29,7 +29,7 @@ from rlkernel.evaluator.judging.references.plan import SeededReference
 from rlkernel.evaluator.judging.references.reference_calls import mapped_at, tensors_of
 from rlkernel.evaluator.messages.judgement import Met, Plant, Resized, Stress
 from rlkernel.evaluator.program.codes import holds_numbers, valued
-from rlkernel.evaluator.program.operators import COMPARISONS, operators_of
+from rlkernel.evaluator.program.operators import COMPARISONS, base_name, operators_of
 from rlkernel.evaluator.program.schema import Program
 
 SHARE = 0.125
@@ -86,7 +86,7 @@ class _Watching(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._calls = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
-        name = str(func).split(".")[1].removesuffix("_")
+        name = base_name(str(func))
         if name in WATCHED and args and isinstance(args[0], torch.Tensor) and args[0].numel():
             self._look(func, name, args, dict(kwargs or {}))
         return func(*args, **(kwargs or {}))

@@ -15,17 +15,8 @@ from rlkernel.evaluator.judging.costs.known import known_inputs
 from rlkernel.evaluator.judging.costs.least_read import LeastRead
 from rlkernel.evaluator.judging.costs.least_work import ALL, LEAST, Matters, least_share
 from rlkernel.evaluator.judging.costs.least_written import LeastWritten
-from rlkernel.evaluator.judging.costs.operator_costs import (
-    NoCost,
-    dense_bytes,
-    flops,
-    least_flops,
-    moved_bytes,
-    of_first_bytes,
-    read_bytes,
-    sum_length,
-    taken,
-)
+from rlkernel.evaluator.judging.costs.operations import flops, least_flops, sum_length
+from rlkernel.evaluator.judging.costs.operator_costs import NoCost, dense_bytes, moved_bytes, of_first_bytes, read_bytes, taken
 from rlkernel.evaluator.judging.costs.roofline import floor_us, is_free, operator_us, physical_floor_us
 from rlkernel.evaluator.judging.costs.without_kernels import without_kernels
 from rlkernel.evaluator.judging.references.arguments import arguments

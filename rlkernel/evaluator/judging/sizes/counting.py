@@ -12,8 +12,7 @@ from itertools import zip_longest
 
 import torch
 
-from rlkernel.evaluator.judging.costs.operator_costs import base_name
-from rlkernel.evaluator.program.operators import is_random, operator
+from rlkernel.evaluator.program.operators import base_name, is_random, operator
 from rlkernel.evaluator.program.schema import Literal, Op, Program, Step
 from rlkernel.evaluator.program.values import Value
 

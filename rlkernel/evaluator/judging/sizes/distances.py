@@ -14,8 +14,8 @@ from typing import Any
 
 import torch
 
-from rlkernel.evaluator.judging.costs.operator_costs import TRIANGLES, base_name
-from rlkernel.evaluator.program.operators import COMPARISONS, allocates, is_random, writes
+from rlkernel.evaluator.judging.costs.operator_costs import TRIANGLES
+from rlkernel.evaluator.program.operators import COMPARISONS, allocates, base_name, is_random, writes
 from rlkernel.evaluator.program.replay import Replay, StepFailed
 from rlkernel.evaluator.program.schema import Literal, Op, Program, Step
 from rlkernel.evaluator.program.values import ScalarRef, TensorRef

@@ -19,10 +19,10 @@ from typing import Any
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.costs.least_work import Matters, Share
 from rlkernel.evaluator.judging.costs.needs import TooLarge, need
-from rlkernel.evaluator.judging.costs.operator_costs import base_name
 from rlkernel.evaluator.judging.costs.roofline import TRIANGLE
 from rlkernel.evaluator.judging.sizes.resizing import is_nested, numbers_of
 from rlkernel.evaluator.judging.zeros.mattering import ATTENTION, PRODUCTS, Count, Unknown, count
+from rlkernel.evaluator.program.operators import base_name
 from rlkernel.evaluator.program.schema import Op, Program
 from rlkernel.reference import load_reference
 from rlkernel.reference_text import shrink, small_constants

@@ -16,13 +16,13 @@ from typing import Any
 import torch
 
 from rlkernel.evaluator.devices import DeviceProfile
-from rlkernel.evaluator.judging.costs.operator_costs import argument, base_name, flops
+from rlkernel.evaluator.judging.costs.operations import flops
 from rlkernel.evaluator.judging.inputs.fixed import fixed_masks
 from rlkernel.evaluator.judging.inputs.stress import is_mask, stressed, stresses
 from rlkernel.evaluator.judging.references.reference_calls import constants, perturb, tensors_of
 from rlkernel.evaluator.judging.references.traced_reference import TracedReference
 from rlkernel.evaluator.messages.judgement import Places, Stress
-from rlkernel.evaluator.program.operators import operator
+from rlkernel.evaluator.program.operators import argument, base_name, operator
 from rlkernel.evaluator.program.replay import Replay
 from rlkernel.evaluator.program.schema import Op, Step
 from rlkernel.reference import Reference

@@ -10,24 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlkernel.evaluator.devices import H200
+from rlkernel.evaluator.judging.costs.operations import FLOPS, flops, least_flops, share_done
 from rlkernel.evaluator.judging.costs.operator_costs import (
-    FLOPS,
     MEMORY,
     POOLS,
     NoCost,
-    argument,
-    base_name,
     dense_bytes,
-    flops,
     has_cost,
-    least_flops,
     moved_bytes,
-    share_done,
     taken,
     touched,
 )
 from rlkernel.evaluator.judging.costs.roofline import is_free, operator_us
-from rlkernel.evaluator.program.operators import LISTS, operator
+from rlkernel.evaluator.program.operators import LISTS, argument, base_name, operator
 from rlkernel.evaluator.program.schema import MalformedProgram, Op
 from rlkernel.types import Precision
 

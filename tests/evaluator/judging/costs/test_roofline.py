@@ -10,7 +10,7 @@ import torch
 
 from rlkernel.evaluator.devices import H200
 from rlkernel.evaluator.judging.costs.counts import Counts
-from rlkernel.evaluator.judging.costs.operator_costs import flops
+from rlkernel.evaluator.judging.costs.operations import flops
 from rlkernel.evaluator.judging.costs.roofline import floor_us, is_free, launch_us, operator_us, physical_floor_us
 from rlkernel.evaluator.program.schema import Op
 from rlkernel.types import Precision

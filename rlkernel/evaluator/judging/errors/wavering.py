@@ -19,6 +19,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from rlkernel.evaluator.judging.errors.own_error import undecided
 from rlkernel.evaluator.judging.references.reference_calls import call, tensors_of
 from rlkernel.evaluator.program.codes import equal_or_wrong
+from rlkernel.evaluator.program.operators import base_name
 
 CALLS = 8
 """How often a reference is called: two neighbours change places in about every second one."""
@@ -57,7 +58,7 @@ class Wavering(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
         made = func(*args, **(kwargs or {}))
-        if str(func).split(".")[1].rstrip("_") in ROUNDED:
+        if base_name(str(func)) in ROUNDED:
             for tensor in made if isinstance(made, (tuple, list)) else (made,):
                 if isinstance(tensor, torch.Tensor) and tensor.dtype in WORDS and tensor.numel():
                     tensor.copy_(moved(tensor, self._turn))

@@ -10,8 +10,8 @@ import torch
 from torch import nn
 
 from rlkernel.evaluator.judging.drawing import draw_rounds
+from rlkernel.evaluator.judging.errors.wavering import moved, wavers
 from rlkernel.evaluator.judging.references.reference_calls import call, tensors_of
-from rlkernel.evaluator.judging.references.wavering import moved, wavers
 from rlkernel.reference import load_reference
 from rlkernel.types import Precision
 

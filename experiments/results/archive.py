@@ -90,15 +90,17 @@ def archive(out: Path, names: Sequence[str], *, whole: bool = True) -> Path:
 
     names: experiments. whole: whether the pages beside them go with them and `index` is written in their place; otherwise they
     stay, and the pages of the runs, which other experiments may share, are copied. Raises UsageError where there is nothing to
-    move, or the new folder exists."""
+    move, or the folder exists; but experiments that it has not join it without their pages."""
     own = checked_in.among(names, out)
     if not own:
         raise UsageError(f"--archive {out}: no folder of an experiment with numbers.json and manifests.json is in it")
     manifests = [one for name in own for one in json.loads((out / name / checked_in.MANIFESTS).read_text(encoding="utf-8"))]
     place = out / max(str(one["finished"]) for one in manifests)[:10]
-    if place.exists():
-        raise UsageError(f"{place} exists: move what is in it away first")
-    place.mkdir()
+    taken = [name for name in own if (place / name).exists()]
+    if place.exists() and (whole or taken):
+        way = "move what is in it away first" if taken else "add experiments to it with --only"
+        raise UsageError(f"{place} exists: {way}")
+    place.mkdir(exist_ok=True)
     if not whole:
         copy_run_pages([out / name for name in own], out, place)
     for name in (*own, *(page for page in PAGES if whole and (out / page).exists())):

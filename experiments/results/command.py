@@ -131,7 +131,7 @@ def _archive(out: Path, asked: Sequence[str]) -> int:
     place = archive(out, asked, whole=asked == WITH_PAGES)
     print(f"moved to {place}")
     if asked != WITH_PAGES:
-        write_pages(checked_in.among(asked, place), place)
+        write_pages(checked_in.among(WITH_PAGES, place), place)  # others of that day may be there
         _again(out)
     return 0
 

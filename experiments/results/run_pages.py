@@ -39,7 +39,7 @@ def write_run_pages(runs: Iterable[RunRecord], out: Path) -> None:
 def copy_run_pages(experiments: Iterable[Path], out: Path, place: Path) -> None:
     """Copy the pages of the runs of these folders of experiments from one folder of results to another."""
     names = {name for one in experiments for name in _named(one / MANIFESTS)} & pages_in(out)
-    (place / FOLDER).mkdir()
+    (place / FOLDER).mkdir(exist_ok=True)
     for name in names:
         shutil.copy(out / FOLDER / f"{name}.md", place / FOLDER)
 

@@ -266,6 +266,26 @@ def test_one_experiment_is_moved_and_written_anew_and_the_others_stay(
     assert "--again writes all" in capsys.readouterr().err
 
 
+def test_experiments_of_one_day_are_moved_one_after_the_other(
+    tmp_path: Path, runs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for seed in range(2):
+        run = replace(arms.MRS_PR_PRS, seed=seed)
+        write(runs / "arms" / f"{run.name}-seed{seed}-a", run, 0.7 + 0.01 * seed)
+    out = tmp_path / "out"
+    assert main(["--runs", str(runs), "--out", str(out)]) == 0
+    names = ("full_recipe", "multi_turn_estimators")
+    finished = {one["finished"][:10] for name in names for one in json.loads((out / name / "manifests.json").read_text())}
+    place = out / max(finished)
+    assert finished == {place.name}
+    assert main(["--archive", str(out), "--only", names[0]]) == 0
+    assert main(["--archive", str(out)]) == 2
+    assert f"{place} exists: add experiments to it with --only" in capsys.readouterr().err
+    assert main(["--archive", str(out), "--only", names[1]]) == 0
+    front = (place / "README.md").read_text()
+    assert all(f"]({name}/README.md)" in front and not (out / name).exists() for name in names)
+
+
 def test_the_pages_of_this_checkout_are_those_of_their_numbers(tmp_path: Path) -> None:
     """Nobody has edited a page of earlier results, apart from `findings.md`."""
     results = Path(__file__).parents[3] / "docs" / "results"

@@ -40,7 +40,7 @@ def unsure(answer: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> i
         (lambda x: torch.tanh(x).argmax(1), NEIGHBOURS / 8, 0),  # far from each other
         (lambda x: torch.tanh(x).argmax(1), torch.tensor([[1.0, 8.5, 8.5]]), 0),  # equal numbers stay equal
         (lambda x: torch.tanh(x), NEIGHBOURS, 0),  # no whole numbers
-        (lambda x: torch.softmax(x, 1) > 1 / 3, torch.ones(1, 3), 1),  # 1/3 and what three exponentials make of it
+        (lambda x: torch.softmax(x, 1) >= 1 / 3, torch.ones(1, 3), 1),  # exactly there, by chance
         (lambda x: 2 * x > 1, torch.full((1, 3), 0.5), 0),  # exact everywhere
     ],
 )
@@ -48,7 +48,7 @@ def test_wavers(answer: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor,
     assert unsure(answer, x) == found
 
 
-def test_a_reference_that_refuses_larger_numbers_is_not_known_to_waver() -> None:
+def test_a_reference_that_refuses_such_numbers_is_not_known_to_waver() -> None:
     def answer(x: torch.Tensor) -> torch.Tensor:
         p = torch.softmax(x, 1)
         assert float(p.max()) == 0.5
@@ -63,7 +63,8 @@ def test_numbers_move_by_few_units(dtype: torch.dtype) -> None:
     others = [moved(x, turn) for turn in range(3)]
     eps = torch.finfo(dtype).eps
     for other in others:
-        assert float(((other.double() - x.double()) / x.double()).abs().max()) <= 2.5 * eps  # 2 units, and half of one more
+        assert float(((other.double() - x.double()) / x.double()).abs().max()) <= 4.5 * eps  # 4 units, and half of one more
+        assert bool((other.abs() <= x.abs()).all())
         assert 0.5 < float((other != x).double().mean()) <= 1.0
     assert not torch.equal(others[0], others[1])
     order = torch.randperm(4096, generator=torch.Generator().manual_seed(1))

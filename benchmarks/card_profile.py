@@ -27,7 +27,8 @@ from benchmarks.card_probe import VARIABLE, Job
 from benchmarks.drive import WIDTH
 from benchmarks.evaluator_throughput import WARM_UP, figures, measure, offenders, report
 from rlkernel.evaluator.processes import launching
-from rlkernel.evaluator.processes.fork_server import Child, ForkServer
+from rlkernel.evaluator.processes.child import Child
+from rlkernel.evaluator.processes.fork_server import ForkServer
 
 START = "rlkernel.evaluator.processes.start"
 PATIENCE_SECONDS = 30.0

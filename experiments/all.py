@@ -16,8 +16,9 @@ from algorithms import TABLES
 from experiments import arms, sequential_scaling
 from experiments.catalogue import NAMES, load
 from rlkernel.commands import experiment, listing, plan
+from rlkernel.commands.asked import Flags, Preset
 from rlkernel.commands.experiment import Experiment, Train
-from rlkernel.commands.plan import Flags, Jobs, Preset
+from rlkernel.commands.plan import Jobs
 from rlkernel.config import Run
 from rlkernel.errors import GOES_ON
 from rlkernel.report.report import Story

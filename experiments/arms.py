@@ -30,8 +30,8 @@ from envs.problems import family_of, load_suite
 from envs.world.suite import world_problems
 from experiments import paper_scale
 from experiments.world.source import TWO
+from rlkernel.commands.asked import Preset
 from rlkernel.commands.experiment import Experiment
-from rlkernel.commands.plan import Preset
 from rlkernel.config import Run
 from rlkernel.environment.kernel_env import KernelEnvironment
 from rlkernel.environment.speed_reward import SpeedReward

@@ -33,10 +33,11 @@ import anyio
 
 from algorithms import CONTEXTS
 from experiments import arms
+from rlkernel.commands.asked import Preset, check_limit
 from rlkernel.commands.experiment import Experiment
 from rlkernel.commands.experiment import report as write_reports
 from rlkernel.commands.flags import parse_flags
-from rlkernel.commands.plan import RUN_NAME, Preset, check_limit
+from rlkernel.commands.plan import RUN_NAME
 from rlkernel.config import METHODS, Run, code_of, to_json
 from rlkernel.errors import GOES_ON, UsageError, exit_status
 from rlkernel.evaluator.cards import gpus
@@ -55,8 +56,8 @@ from rlkernel.types import Group
 
 TURNS = 15
 ARMS: Mapping[str, Context] = {name: cls() for name, cls in CONTEXTS.items()}
-PRESETS = ("cpu", "h200", "world", "world_shown", "world_cpu")
-"""The presets whose policies are refined."""
+PRESETS = tuple(name for name in arms.PRESETS if name != "paper")
+"""The presets whose policies are refined: those of this project, not the papers' models."""
 TRAINED = arms.MRS_PR_PRS
 """The arm whose final weights are refined, where they exist."""
 LAST = Window(last=1)

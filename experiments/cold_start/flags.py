@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Literal
 
-from rlkernel.commands.plan import check_limit
+from rlkernel.commands.asked import check_limit
 from rlkernel.errors import UsageError
 
 FROM_NOTHING = ("size", "world", "generated", "conversations", "judge_anew", "limit_seconds", "dry_run")

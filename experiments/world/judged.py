@@ -16,7 +16,7 @@ from envs.world.drafts import Draft
 from envs.world.drafts import code as code_of
 from envs.world.draw import FAMILIES
 from envs.world.task import Task
-from rlkernel.commands.plan import check_limit
+from rlkernel.commands.asked import check_limit
 from rlkernel.errors import UsageError
 from rlkernel.evaluator.pool import Pool
 from rlkernel.evaluator.version import verdict_version

@@ -17,21 +17,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
+from rlkernel.commands.asked import Flags, Preset, config_file, parse
 from rlkernel.commands.listing import Tables, list_arms, list_methods
-from rlkernel.commands.plan import (
-    Flags,
-    Jobs,
-    Preset,
-    check_arms,
-    check_device,
-    check_policy,
-    choose_preset,
-    config_file,
-    finished_beside,
-    parse,
-    plan,
-    together_of,
-)  # fmt: skip
+from rlkernel.commands.plan import Jobs, check_arms, check_device, check_policy, choose_preset, finished_beside, plan, together_of
 from rlkernel.commands.run_file import RunFile, read
 from rlkernel.config import Run, fingerprint
 from rlkernel.errors import GOES_ON, UsageError, exit_status

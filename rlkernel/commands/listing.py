@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from rlkernel.commands.plan import Preset
+from rlkernel.commands.asked import Preset
 from rlkernel.config import Run, to_json
 from rlkernel.report.configurations import differences
 from rlkernel.report.terminal import COLUMNS

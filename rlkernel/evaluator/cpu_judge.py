@@ -10,9 +10,11 @@ import anyio.to_thread
 
 from rlkernel.errors import BrokenReference
 from rlkernel.evaluator import wire
+from rlkernel.evaluator.clock import Clock
 from rlkernel.evaluator.compile.binaries import Compiled, Kernels
 from rlkernel.evaluator.cpu.extents import SIDES
 from rlkernel.evaluator.devices import Room
+from rlkernel.evaluator.ended import Ended
 from rlkernel.evaluator.judging.errors.kernelbench import worse
 from rlkernel.evaluator.judging.sizes.host_limits import HostLimits
 from rlkernel.evaluator.judging.sizes.own_sizes import OwnSizes
@@ -20,12 +22,12 @@ from rlkernel.evaluator.judging.verdict import Facts, Times, census, combine
 from rlkernel.evaluator.messages.children import Extent, Priced, Ran, RunRequest, TooLarge
 from rlkernel.evaluator.messages.judgement import KnownInput, Told
 from rlkernel.evaluator.messages.oracle import Compare, Compared, DrawMore, DrawRounds, Malformed, Rounds
-from rlkernel.evaluator.processes.fork_server import Child
+from rlkernel.evaluator.processes.child import Child
 from rlkernel.evaluator.program.compiled_ahead import KernelFacts
 from rlkernel.evaluator.program.first_call import Touched
 from rlkernel.evaluator.program.schema import Launch, Program
 from rlkernel.evaluator.program.variant import Kept, Specs, Traced, Variant
-from rlkernel.evaluator.stages import Clock, Ended, Stages, nonsense
+from rlkernel.evaluator.stages import Stages, nonsense
 from rlkernel.types import Evaluation, Problem, Status
 
 

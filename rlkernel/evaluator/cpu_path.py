@@ -5,14 +5,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from rlkernel.evaluator.clock import Clock
 from rlkernel.evaluator.cpu_judge import AtFull, CpuJudge, Judged, TooLong
+from rlkernel.evaluator.ended import Ended, compared_at
 from rlkernel.evaluator.judging.undecided import Undecided, told, undecided
 from rlkernel.evaluator.messages.oracle import Fits
-from rlkernel.evaluator.processes.fork_server import Child
+from rlkernel.evaluator.processes.child import Child
 from rlkernel.evaluator.second_looks.budget import MOST_WORK
 from rlkernel.evaluator.second_looks.deciding import TIMES_SMALLER, SecondLooks
 from rlkernel.evaluator.second_looks.looking import out_of_time
-from rlkernel.evaluator.stages import Clock, Ended, Stages, compared_at
+from rlkernel.evaluator.stages import Stages
 from rlkernel.types import Evaluation, Problem
 
 

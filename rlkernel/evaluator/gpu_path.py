@@ -12,16 +12,18 @@ from rlkernel.evaluator.cards.baselines import BaselineStore
 from rlkernel.evaluator.cards.gpu_runner import GpuRunner
 from rlkernel.evaluator.cards.kept_times import KeptTimes
 from rlkernel.evaluator.cards.studies import Studies
+from rlkernel.evaluator.clock import Clock
 from rlkernel.evaluator.compile.binaries import Compiled
+from rlkernel.evaluator.ended import compared_at
 from rlkernel.evaluator.gpu_stay import Stay, Stays
 from rlkernel.evaluator.judging.verdict import Facts, Times, combine, op_facts
 from rlkernel.evaluator.messages.children import StepTime
 from rlkernel.evaluator.messages.gpu import Known, Measured, Tables, Task
 from rlkernel.evaluator.messages.oracle import Brief
-from rlkernel.evaluator.processes.fork_server import Child
+from rlkernel.evaluator.processes.child import Child
 from rlkernel.evaluator.program.schema import Launch, Program
 from rlkernel.evaluator.program.variant import Specs, Traced
-from rlkernel.evaluator.stages import Clock, Stages, compared_at
+from rlkernel.evaluator.stages import Stages
 from rlkernel.types import Evaluation, OpFact, Problem
 
 

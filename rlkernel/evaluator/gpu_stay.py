@@ -11,11 +11,12 @@ import anyio.to_thread
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.cards.gpu_runner import GpuRunner, RunnerFailed, RunnerLost
 from rlkernel.evaluator.cards.studies import Studies
+from rlkernel.evaluator.clock import Clock
+from rlkernel.evaluator.ended import Ended
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.endings import Failed
 from rlkernel.evaluator.messages.gpu import Evaluate, Judged, Known, Needed, Task
 from rlkernel.evaluator.messages.oracle import Brief
-from rlkernel.evaluator.stages import Clock, Ended
 from rlkernel.types import Problem, Status
 
 _MAY_SAY = {Status.RUNTIME_ERROR, Status.OUT_OF_BOUNDS, Status.TIMEOUT, Status.CRASH}

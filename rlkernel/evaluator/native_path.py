@@ -17,7 +17,8 @@ from rlkernel.evaluator.judging.verdict import printable
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.endings import Broken, Failed
 from rlkernel.evaluator.messages.native import NativeEnd, NativeFound, NativeRequest, Way
-from rlkernel.evaluator.processes.fork_server import ChildDied, ForkServer
+from rlkernel.evaluator.processes.child import ChildDied
+from rlkernel.evaluator.processes.fork_server import ForkServer
 from rlkernel.types import Evaluation, Problem, Seconds, Status
 
 SLACK = 3.0

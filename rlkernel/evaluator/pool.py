@@ -39,17 +39,20 @@ from rlkernel.evaluator.cards import card_profile, gpus
 from rlkernel.evaluator.cards.baselines import DRIFT, BaselineStore
 from rlkernel.evaluator.cards.gpu_runner import GpuRunner, open_runner
 from rlkernel.evaluator.cards.watch import Watch
+from rlkernel.evaluator.clock import Clock, OnStage
 from rlkernel.evaluator.config import EvaluatorConfig
 from rlkernel.evaluator.cpu_path import CpuPath
 from rlkernel.evaluator.devices import OF_THE_CARD, DeviceProfile, profile_of
+from rlkernel.evaluator.ended import Ended
 from rlkernel.evaluator.gpu_path import GpuPath
 from rlkernel.evaluator.judging.verdict import failed
 from rlkernel.evaluator.messages.native import NativeFound, Way
 from rlkernel.evaluator.messages.survey import Survey
 from rlkernel.evaluator.native_path import NativePath, native_evaluation
-from rlkernel.evaluator.processes.fork_server import Child, ForkServer
+from rlkernel.evaluator.processes.child import Child
+from rlkernel.evaluator.processes.fork_server import ForkServer
 from rlkernel.evaluator.processes.words import Words
-from rlkernel.evaluator.stages import Clock, Ended, OnStage, Stages
+from rlkernel.evaluator.stages import Stages
 from rlkernel.interfaces import CardEvaluator
 from rlkernel.types import Evaluation, Problem, Status
 

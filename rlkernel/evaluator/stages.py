@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import signal
 import tempfile
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,77 +14,26 @@ import anyio.to_thread
 
 from rlkernel.errors import BrokenReference, EvaluatorFailed, lacking
 from rlkernel.evaluator import wire
+from rlkernel.evaluator.clock import Clock
 from rlkernel.evaluator.compile import binaries
 from rlkernel.evaluator.config import EvaluatorConfig
 from rlkernel.evaluator.devices import profile_of
 from rlkernel.evaluator.draws import key_of
+from rlkernel.evaluator.ended import Ended
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import Binaries, CompileRequest, PriceRequest, Prices, TraceRequest, Traces
 from rlkernel.evaluator.messages.endings import Broken, Failed, Unable
 from rlkernel.evaluator.messages.judgement import KnownInput
 from rlkernel.evaluator.messages.oracle import About, Brief, Fit, Fits, Lengthen, Lengthened, Longer, Prepare, Vary
 from rlkernel.evaluator.messages.survey import Survey, SurveyRequest
-from rlkernel.evaluator.processes.fork_server import Child, ChildDied, ForkServer
+from rlkernel.evaluator.processes.child import Child, ChildDied
+from rlkernel.evaluator.processes.fork_server import ForkServer
 from rlkernel.evaluator.processes.spending import BACKSTOP
 from rlkernel.evaluator.program.compiled_ahead import MOST_ASKED, Asked, KernelFacts
 from rlkernel.evaluator.program.schema import MalformedProgram, Program
 from rlkernel.evaluator.program.variant import Kept, Specs, Traced, Variant
 from rlkernel.evaluator.trace.inductor import names_compiler
-from rlkernel.types import Problem, Seconds, Status
-
-
-class Ended(Exception):
-    """The evaluation is over: a verdict before the end."""
-
-    def __init__(self, status: Status, detail: str) -> None:
-        super().__init__(detail)
-        self.status = status
-        self.detail = detail
-        self.ran = False
-        """Whether it was while kernels ran."""
-        self.at_full = False
-        """Whether it was found at full shape, so that no other sizes can excuse it."""
-        self.sizes: Mapping[str, Any] = {}
-        """The constants of the problem's file that had other values."""
-
-
-@contextmanager
-def compared_at(sizes: Mapping[str, Any]) -> Iterator[None]:
-    """Let a verdict that ends what is inside say the sizes of the problem's constants."""
-    try:
-        yield
-    except Ended as end:
-        end.sizes = sizes
-        raise
-
-
-OnStage = Callable[[str], AbstractContextManager[object]]
-"""Stage, a field of `rlkernel.types.Seconds` -> the context in which it takes place."""
-
-
-class Clock:
-    """Measures the wall-clock seconds of each stage. on_stage: a context in which each stage takes place, e.g. to tell of it."""
-
-    def __init__(self, on_stage: OnStage = nullcontext) -> None:
-        self._on_stage = on_stage
-        self.start = time.perf_counter()
-        self.seconds = Seconds()
-
-    @property
-    def now(self) -> Seconds:
-        return replace(self.seconds, total=time.perf_counter() - self.start)
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """Add the time inside to the stage `name`, however it ends."""
-        since = time.perf_counter()
-        try:
-            with self._on_stage(name):
-                yield
-        finally:
-            spent = getattr(self.seconds, name) + time.perf_counter() - since
-            self.seconds = replace(self.seconds, **{name: spent})
-
+from rlkernel.types import Problem, Status
 
 T = TypeVar("T")
 MAY_SAY = {

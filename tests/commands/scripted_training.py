@@ -12,8 +12,9 @@ from algorithms import TABLES
 from algorithms.grpo import GRPO
 from algorithms.trloo import TRLOO
 from algorithms.uniform_credit import UniformCredit
+from rlkernel.commands.asked import Preset
 from rlkernel.commands.experiment import Experiment
-from rlkernel.commands.plan import Jobs, Preset
+from rlkernel.commands.plan import Jobs
 from rlkernel.config import Run
 from rlkernel.environment.kernel_env import KernelEnvironment
 from rlkernel.environment.speed_reward import SpeedReward

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from rlkernel.commands.asked import Flags
 from rlkernel.commands.experiment import main
-from rlkernel.commands.plan import Flags, plan
+from rlkernel.commands.plan import plan
 from rlkernel.config import Run
 from rlkernel.errors import GOES_ON
 from rlkernel.report.claims import Claim

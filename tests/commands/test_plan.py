@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from rlkernel.commands import plan as plan_module
-from rlkernel.commands.plan import OVERRIDES, Flags, parse, plan, together_of
+from rlkernel.commands.asked import OVERRIDES, Flags, parse
+from rlkernel.commands.plan import plan, together_of
 from rlkernel.config import METHODS
 from rlkernel.errors import UsageError
 from tests.commands.scripted_training import ARMS, BASE, CPU, PRESETS

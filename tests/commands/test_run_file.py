@@ -15,7 +15,7 @@ from algorithms.mrs import MRS
 from algorithms.pr import PR
 from algorithms.prs import PRS
 from rlkernel.commands import experiment as experiments
-from rlkernel.commands.plan import Flags
+from rlkernel.commands.asked import Flags
 from rlkernel.commands.run_file import read
 from rlkernel.config import Run, to_json
 from rlkernel.environment.kernel_env import KernelEnvironment

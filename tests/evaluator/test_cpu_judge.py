@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from rlkernel.evaluator import wire
+from rlkernel.evaluator.clock import Clock
 from rlkernel.evaluator.cpu_judge import AtFull, CpuJudge, together
 from rlkernel.evaluator.judging.oracle import Oracle
 from rlkernel.evaluator.messages.oracle import Compared
 from rlkernel.evaluator.pool import Pool
-from rlkernel.evaluator.stages import Clock
 from rlkernel.types import Closeness, Evaluation, Problem, Status
 
 TABLE = """

@@ -15,15 +15,16 @@ from rlkernel.evaluator.cards.baselines import BaselineStore
 from rlkernel.evaluator.cards.gpu_runner import RunnerFailed, RunnerLost
 from rlkernel.evaluator.cards.kept_times import KeptTimes
 from rlkernel.evaluator.cards.studies import Studies
+from rlkernel.evaluator.clock import Clock
 from rlkernel.evaluator.config import EvaluatorConfig
+from rlkernel.evaluator.ended import Ended
 from rlkernel.evaluator.gpu_stay import QUICK_STEPS, Stay, Stays
 from rlkernel.evaluator.messages.endings import Failed
 from rlkernel.evaluator.messages.gpu import Evaluate, Needed, Study, Tables, Task
 from rlkernel.evaluator.messages.judgement import Plant, Shown
-from rlkernel.evaluator.processes.fork_server import ChildDied
+from rlkernel.evaluator.processes.child import ChildDied
 from rlkernel.evaluator.program import encoding
 from rlkernel.evaluator.program.schema import Literal, Program, Step
-from rlkernel.evaluator.stages import Clock, Ended
 from rlkernel.evaluator.wire import Span
 from rlkernel.types import Precision, Status
 from tests.evaluator.cards.played import BRIEF, KNOWN, RELU, WRONG, PlayedRunner

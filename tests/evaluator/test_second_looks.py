@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from rlkernel.evaluator.clock import Clock
 from rlkernel.evaluator.cpu_judge import AtFull, Judged, TooLong
+from rlkernel.evaluator.ended import Ended
 from rlkernel.evaluator.judging.undecided import Undecided, undecided
 from rlkernel.evaluator.judging.verdict import MAX_DETAIL
 from rlkernel.evaluator.messages.children import CompileRequest, Extent, PriceRequest, RunRequest, TooLarge, TraceRequest
@@ -19,7 +21,6 @@ from rlkernel.evaluator.second_looks.budget import MOST_WORK, OF_ALL_LOOKS, Budg
 from rlkernel.evaluator.second_looks.deciding import SecondLooks
 from rlkernel.evaluator.second_looks.looking import out_of_time
 from rlkernel.evaluator.second_looks.texts import has_small_sizes, repeated_sizes, without_asserts
-from rlkernel.evaluator.stages import Clock, Ended
 from rlkernel.types import Evaluation, Problem, Status
 
 CLOCK = Clock()

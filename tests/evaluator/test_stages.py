@@ -11,14 +11,16 @@ from typing import Any
 import pytest
 
 from rlkernel.errors import UsageError
+from rlkernel.evaluator.clock import Clock
 from rlkernel.evaluator.config import EvaluatorConfig, Limits
+from rlkernel.evaluator.ended import Ended
 from rlkernel.evaluator.messages.children import Binaries
 from rlkernel.evaluator.messages.endings import Unable
 from rlkernel.evaluator.processes.fork_server import ForkServer
 from rlkernel.evaluator.program.compiled_ahead import MOST_ASKED, Asked, KernelFacts
 from rlkernel.evaluator.program.schema import Program
 from rlkernel.evaluator.program.variant import Specs
-from rlkernel.evaluator.stages import Clock, Ended, Stages
+from rlkernel.evaluator.stages import Stages
 from rlkernel.types import Status
 
 PROGRAM = Program((), (), (), {}, (), (), None)

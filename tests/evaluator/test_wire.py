@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlkernel.evaluator import wire
-from rlkernel.evaluator.processes.fork_server import PARSED_HERE, Child
+from rlkernel.evaluator.processes.child import PARSED_HERE, Child
 
 NESTED = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(alphabet='[]{},"\\:a\u2028', max_size=6),

@@ -13,7 +13,8 @@ from experiments import all as everything
 from experiments import arms, paper_scale
 from experiments.catalogue import NAMES, load, sharing
 from rlkernel.commands import experiment
-from rlkernel.commands.plan import Flags, check_arms, check_policy, plan
+from rlkernel.commands.asked import Flags
+from rlkernel.commands.plan import check_arms, check_policy, plan
 from rlkernel.config import Run, fingerprint, to_json
 from rlkernel.errors import UsageError
 

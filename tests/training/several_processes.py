@@ -26,7 +26,7 @@ import torch
 
 from algorithms.trloo import TRLOO
 from algorithms.uniform_credit import UniformCredit
-from rlkernel.commands import experiment, plan
+from rlkernel.commands import asked, experiment
 from rlkernel.config import Run
 from rlkernel.environment.speed_reward import SpeedReward
 from rlkernel.errors import GOES_ON
@@ -107,7 +107,7 @@ def work_until_now(run: Run, directory: Path, micro_tokens: int) -> int:
 
 def ask_for_help(run: Run, directory: Path, micro_tokens: int) -> int:
     """A command that ends in its flags: nothing is trained."""
-    plan.parse("several", {run.name: run}, ["--help"])
+    asked.parse("several", {run.name: run}, ["--help"])
     raise AssertionError("help was printed, and yet it went on")
 
 

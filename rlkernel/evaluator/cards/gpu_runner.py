@@ -20,7 +20,8 @@ from rlkernel.evaluator.cards.gpus import Gpu
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.endings import Ending, Failed
 from rlkernel.evaluator.messages.gpu import Card, CompiledTimes, Hello, NotCompiled
-from rlkernel.evaluator.processes.fork_server import Child, ChildDied, ForkServer, ZygoteDied
+from rlkernel.evaluator.processes.child import Child, ChildDied
+from rlkernel.evaluator.processes.fork_server import ForkServer, ZygoteDied
 
 A = TypeVar("A")
 HELLO_SECONDS = 60.0

@@ -4,7 +4,7 @@ depends on what else the machine does."""
 from __future__ import annotations
 
 from rlkernel.evaluator.cpu_judge import Judged, TooLong
-from rlkernel.evaluator.stages import Ended
+from rlkernel.evaluator.ended import Ended
 from rlkernel.types import Status
 
 MOST_WORK = 300_000.0

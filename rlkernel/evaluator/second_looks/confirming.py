@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from rlkernel.evaluator.cpu_judge import Judged
+from rlkernel.evaluator.ended import Ended
 from rlkernel.evaluator.judging.sizes.resizing import is_longer
 from rlkernel.evaluator.judging.undecided import Undecided
 from rlkernel.evaluator.judging.verdict import failed
 from rlkernel.evaluator.messages.oracle import Lighter, Longer
 from rlkernel.evaluator.second_looks.looking import Candidate, Looks, halvings_of, shorter_source
-from rlkernel.evaluator.stages import Ended
 from rlkernel.reference_text import small_of
 from rlkernel.types import Evaluation, Status
 

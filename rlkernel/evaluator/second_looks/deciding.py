@@ -39,19 +39,21 @@ from dataclasses import replace
 import anyio
 import anyio.to_thread
 
+from rlkernel.evaluator.clock import Clock
 from rlkernel.evaluator.cpu_judge import AtFull, CpuJudge, Judged
+from rlkernel.evaluator.ended import Ended
 from rlkernel.evaluator.judging.sizes.counterparts import Counterparts
 from rlkernel.evaluator.judging.sizes.host_limits import HostLimits, limited
 from rlkernel.evaluator.judging.sizes.own_sizes import OwnSizes, named
 from rlkernel.evaluator.judging.undecided import Undecided, told
 from rlkernel.evaluator.judging.verdict import LIMITED
-from rlkernel.evaluator.processes.fork_server import Child
+from rlkernel.evaluator.processes.child import Child
 from rlkernel.evaluator.second_looks.confirming import confirm, fill, show
 from rlkernel.evaluator.second_looks.excusing import excuse
 from rlkernel.evaluator.second_looks.looking import Candidate, Looks, kernels_failed
 from rlkernel.evaluator.second_looks.texts import has_small_sizes, repeated_sizes, without_asserts
 from rlkernel.evaluator.second_looks.varying import vary
-from rlkernel.evaluator.stages import Clock, Ended, Stages
+from rlkernel.evaluator.stages import Stages
 from rlkernel.reference_text import small_of
 from rlkernel.types import Evaluation, Problem, Status
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 
 from rlkernel.evaluator.cpu_judge import Judged
+from rlkernel.evaluator.ended import Ended
 from rlkernel.evaluator.judging.sizes.resizing import Sizes, is_longer, numbers_of
 from rlkernel.evaluator.judging.undecided import Undecided, told
 from rlkernel.evaluator.judging.verdict import failed
@@ -15,7 +16,6 @@ from rlkernel.evaluator.messages.oracle import Longer
 from rlkernel.evaluator.second_looks.confirming import MOST_CONFIRMING
 from rlkernel.evaluator.second_looks.looking import Candidate, Looks, halvings_of
 from rlkernel.evaluator.second_looks.varying import vary
-from rlkernel.evaluator.stages import Ended
 from rlkernel.types import Evaluation, Status
 
 MOST_FILLING = 4

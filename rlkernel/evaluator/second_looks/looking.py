@@ -6,16 +6,18 @@ from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field, replace
 
 from rlkernel.errors import BrokenReference
+from rlkernel.evaluator.clock import Clock
 from rlkernel.evaluator.cpu_judge import AtFull, CpuJudge, Judged, TooLong
+from rlkernel.evaluator.ended import Ended
 from rlkernel.evaluator.judging.sizes.host_limits import HostLimits
 from rlkernel.evaluator.judging.sizes.own_sizes import OwnSizes
 from rlkernel.evaluator.judging.sizes.resizing import Sizes, shortest, with_small
 from rlkernel.evaluator.judging.undecided import Undecided
 from rlkernel.evaluator.messages.children import Extent
 from rlkernel.evaluator.messages.oracle import Longer
-from rlkernel.evaluator.processes.fork_server import Child
+from rlkernel.evaluator.processes.child import Child
 from rlkernel.evaluator.second_looks.budget import MOST_WORK, Budget, work_at_full
-from rlkernel.evaluator.stages import Clock, Ended, Stages
+from rlkernel.evaluator.stages import Stages
 from rlkernel.reference_text import prompt_source, small_constants
 from rlkernel.types import Problem, Status
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rlkernel.evaluator.cpu_judge import Judged
+from rlkernel.evaluator.ended import Ended
 from rlkernel.evaluator.judging.sizes.resizing import Sizes, counts_of, shortest
 from rlkernel.evaluator.judging.undecided import Undecided
 from rlkernel.evaluator.judging.verdict import failed
 from rlkernel.evaluator.second_looks.looking import Candidate, Looks
-from rlkernel.evaluator.stages import Ended
 from rlkernel.reference_text import prompt_source, small_of
 from rlkernel.types import Evaluation
 

@@ -28,8 +28,9 @@ from rlkernel.evaluator.trace.cuda_graphs import graphs
 from rlkernel.evaluator.trace.forms import Alternatives
 from rlkernel.evaluator.trace.host_numbers import compiled, names, noting
 from rlkernel.evaluator.trace.inductor import load
+from rlkernel.evaluator.trace.intercepting import intercepting
 from rlkernel.evaluator.trace.kernels import KernelTable
-from rlkernel.evaluator.trace.launches import LaunchRecorder, intercepting
+from rlkernel.evaluator.trace.launches import LaunchRecorder
 from rlkernel.evaluator.trace.lie import recording
 from rlkernel.evaluator.trace.moving import to_gpu
 from rlkernel.evaluator.trace.passing import decode_spec, encode_output

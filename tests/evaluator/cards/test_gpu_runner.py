@@ -19,7 +19,8 @@ from rlkernel.evaluator.cards.gpus import Gpu
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.endings import Failed
 from rlkernel.evaluator.messages.gpu import Card, NotCompiled, TimeCompiled
-from rlkernel.evaluator.processes.fork_server import Child, ZygoteDied
+from rlkernel.evaluator.processes.child import Child
+from rlkernel.evaluator.processes.fork_server import ZygoteDied
 from rlkernel.types import Precision, Status
 
 CARD = Gpu(0, "GPU-1", "NVIDIA H200", 140 << 30, "580.1")

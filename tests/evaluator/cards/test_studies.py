@@ -16,7 +16,7 @@ from rlkernel.evaluator.cards.studies import Studies
 from rlkernel.evaluator.config import EvaluatorConfig
 from rlkernel.evaluator.messages.endings import Broken, Failed
 from rlkernel.evaluator.messages.gpu import CompiledTimes, Known, Study, Unstressed
-from rlkernel.evaluator.processes.fork_server import ChildDied
+from rlkernel.evaluator.processes.child import ChildDied
 from rlkernel.types import Precision, Status
 from tests.evaluator.cards.played import BRIEF, KNOWN, RELU, PlayedRunner
 

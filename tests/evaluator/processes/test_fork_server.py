@@ -9,7 +9,8 @@ import anyio
 import psutil
 import pytest
 
-from rlkernel.evaluator.processes.fork_server import Child, ChildDied, ForkServer, ZygoteDied
+from rlkernel.evaluator.processes.child import Child, ChildDied
+from rlkernel.evaluator.processes.fork_server import ForkServer, ZygoteDied
 
 
 def _running(process: psutil.Process) -> bool:

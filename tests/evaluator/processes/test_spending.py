@@ -14,11 +14,12 @@ import pytest
 
 from rlkernel.evaluator import stages as stages_module
 from rlkernel.evaluator.config import EvaluatorConfig, Limits
+from rlkernel.evaluator.ended import Ended
 from rlkernel.evaluator.messages.children import TraceRequest, Traces
 from rlkernel.evaluator.processes import spending
 from rlkernel.evaluator.processes.fork_server import ForkServer
 from rlkernel.evaluator.program.variant import Variant
-from rlkernel.evaluator.stages import Ended, Stages
+from rlkernel.evaluator.stages import Stages
 from rlkernel.types import Status
 
 ENDLESS = "while True:\n    pass\n"

@@ -18,8 +18,8 @@ from triton.runtime.jit import JITFunction
 
 from rlkernel.evaluator.devices import PROFILES
 from rlkernel.evaluator.trace.binding import bind, grid_of
+from rlkernel.evaluator.trace.intercepting import intercepting
 from rlkernel.evaluator.trace.kernels import KernelTable
-from rlkernel.evaluator.trace.launches import intercepting
 from rlkernel.evaluator.trace.recorder import Recorder
 
 

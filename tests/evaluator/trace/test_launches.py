@@ -16,8 +16,8 @@ from triton.backends.compiler import GPUTarget
 from rlkernel.evaluator.devices import H200
 from rlkernel.evaluator.program.schema import MAX_CHOICES, Config, Launch, Op, Step, Tuning
 from rlkernel.evaluator.program.values import Constexpr, FunctionRef, ModuleRef, TensorRef
+from rlkernel.evaluator.trace.intercepting import intercepting
 from rlkernel.evaluator.trace.kernels import KernelTable
-from rlkernel.evaluator.trace.launches import intercepting
 from rlkernel.evaluator.trace.lie import recording
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable, stand_in
 

@@ -20,8 +20,8 @@ from triton.runtime.jit import JITFunction
 
 from rlkernel.evaluator.devices import PROFILES
 from rlkernel.evaluator.program.schema import Launch
+from rlkernel.evaluator.trace.intercepting import intercepting
 from rlkernel.evaluator.trace.kernels import KernelTable
-from rlkernel.evaluator.trace.launches import intercepting
 from rlkernel.evaluator.trace.lie import recording
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable, stand_in
 

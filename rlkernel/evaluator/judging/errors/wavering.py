@@ -3,8 +3,8 @@
 Float64 tells it where float32 cannot tell numbers apart (`own_error.undecided`), and not where float32 just can: of
 `argmax(tanh(x))` for an x of 8, whoever writes tanh as `2 * sigmoid(2 * x) - 1` has equal numbers where tanh has two neighbours.
 So the reference is called again, with a few units in the last place less of whatever two right kernels may round otherwise. Equal
-numbers get the same change: which of them is named is no question of rounding. None becomes larger, so that a share stays below 1,
-and a place within its table. Source: ours, after Monte Carlo arithmetic.
+numbers get the same change: which of them is named is no question of rounding. None becomes larger, so that a share stays below
+1 and a place within its table. Source: ours, after Monte Carlo arithmetic.
 """
 
 from __future__ import annotations

@@ -9,10 +9,8 @@ from typing import Any
 import pytest
 
 from rlkernel.commands import plan as plan_module
-from rlkernel.commands.asked import OVERRIDES, Flags, parse
+from rlkernel.commands.asked import Flags
 from rlkernel.commands.plan import plan, together_of
-from rlkernel.config import METHODS
-from rlkernel.errors import UsageError
 from tests.commands.scripted_training import ARMS, BASE, CPU, PRESETS
 
 
@@ -42,12 +40,6 @@ def test_a_preset_brings_its_own_sizes_which_flags_override() -> None:
     assert (run.model, run.max_new_tokens, run.learning_rate, run.seed) == ("some/model", 4096, 2e-6, 0)
 
 
-def test_arms_come_first_and_none_means_all() -> None:
-    assert parse("x", ARMS, [])[0] == ("grpo", "trloo")
-    assert parse("x", ARMS, ["trloo", "--steps", "3"]) == (("trloo",), Flags(steps=3))
-    assert parse("x", ARMS, ["trloo", "grpo", "trloo"])[0] == ("trloo", "grpo")
-
-
 @pytest.mark.parametrize(
     ("cores", "gib", "processes", "runs"),
     [(16, 128, "1", 3), (2, 128, "1", 2), (16, 17, "1", 2), (16, 6, "1", 1), (16, 4, "1", 1), (16, 128, "2", 1)],
@@ -61,14 +53,3 @@ def test_runs_side_by_side_are_the_presets_number_as_far_as_cores_and_memory_go(
     monkeypatch.setenv("WORLD_SIZE", processes)
     assert together_of(Flags(), preset) == runs
     assert together_of(Flags(together=5), preset) == 5  # whoever says so knows
-    with pytest.raises(UsageError, match=r"^--together 0: at least 1$"):
-        parse("x", ARMS, ["--together", "0"])
-
-
-def test_no_flag_reaches_the_algorithm() -> None:
-    assert not {*METHODS, "gamma", "environment", "temperature", "loss", "updates", "epochs"} & set(OVERRIDES)
-
-
-def test_an_unknown_arm_is_refused_before_flags_are_read() -> None:
-    with pytest.raises(UsageError, match="unknown arm 'x'"):
-        parse("name", ARMS, ["x", "--bogus"])

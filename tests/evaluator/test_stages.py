@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -79,22 +77,3 @@ async def test_what_the_machine_lacks_ends_the_command_and_is_no_verdict(tmp_pat
         Status.CRASH,
         f"the process that was compiling sent the error number {errno.ENAMETOOLONG}",
     )
-
-
-def test_a_clock_lets_each_stage_take_place_in_a_context_of_the_watcher() -> None:
-    told: list[str] = []
-
-    @contextmanager
-    def watch(name: str) -> Iterator[None]:
-        told.append(name)
-        try:
-            yield
-        finally:
-            told.append(f"{name} ended")
-
-    clock = Clock(watch)
-    with pytest.raises(KeyError), clock.stage("trace"):
-        raise KeyError
-    with clock.stage("run"):
-        assert told == ["trace", "trace ended", "run"]
-    assert clock.seconds.trace > 0 and told[-1] == "run ended"

@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from rlkernel.evaluator.gpu import driver
-from rlkernel.evaluator.judging.inputs import equals, unshown
+from rlkernel.evaluator.judging.inputs import equals, labels, unshown
 from rlkernel.evaluator.judging.inputs.fixed import MASKS, holds_one_value
 from rlkernel.evaluator.judging.inputs.little import resized_of
 from rlkernel.evaluator.judging.inputs.one_sided import one_sided_of
@@ -57,15 +57,17 @@ class OnGpu:
 
 
 def shown_of(problem: GpuProblem, program: Program, source: str, until: float) -> Shown:
-    """What may show effects of operators that no draw does, of equal numbers, of inputs that hardly matter, and of roundings.
-    `program`: the reference's own trace. Nothing is looked for after `until`, on the monotonic clock, nor where inputs are
-    large."""
+    """What may show effects of operators that no draw does, of equal numbers, of labels, of inputs that hardly matter, and of
+    roundings. `program`: the reference's own trace. Nothing is looked for after `until`, on the monotonic clock, nor where inputs
+    are large."""
     reference, looks = OnGpu(problem), list[Callable[[], Sequence[Planting]]]()
     ties = operators_of(program) & equals.OPEN  # planted numbers are equal, and any of them may be taken
     if unshown.may_hide(program, source) and not ties:
         looks.append(lambda: unshown.plants_of(reference, source, whole=False))
     if equals.may_repeat(program):
         looks.append(lambda: equals.repeats_of(reference))
+    if labels.may_label(program):
+        looks.append(lambda: labels.labels_of(reference))
     looks.append(lambda: resized_of(reference))
     looks.append(lambda: one_sided_of(reference))
     if bytes_of(problem.inputs(0)) > MOST_BYTES:

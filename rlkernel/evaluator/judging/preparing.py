@@ -12,6 +12,7 @@ from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.costs.least_work import ALL, LEAST, Matters, has_one_product, leaves_rows, may_hide
 from rlkernel.evaluator.judging.costs.roofline import TRIANGLE
 from rlkernel.evaluator.judging.inputs.equals import may_repeat, repeats_of
+from rlkernel.evaluator.judging.inputs.labels import labels_of, may_label
 from rlkernel.evaluator.judging.inputs.little import resized_of
 from rlkernel.evaluator.judging.inputs.one_sided import one_sided_of
 from rlkernel.evaluator.judging.inputs.told import told_shares
@@ -133,13 +134,15 @@ def _told(
 
 
 def _plants(small: Reference, source: str, traced: TracedReference) -> tuple[Planting, ...]:
-    """What shows effects that no draw does: of operators, of equal numbers, of inputs that hardly matter, and of
-    roundings."""
+    """What shows effects that no draw does: of operators, of equal numbers, of labels, of inputs that hardly
+    matter, and of roundings."""
     found: list[Planting] = []
     if may_hide_effects(traced.program, source):
         found += _if_it_ends(lambda: plants_of(small, source))
     if may_repeat(traced.program):
         found += _if_it_ends(lambda: repeats_of(small))
+    if may_label(traced.program):
+        found += _if_it_ends(lambda: labels_of(small))
     if traced.given <= MOST_LOOKED_AT:
         found += _if_it_ends(lambda: resized_of(small))
         found += _if_it_ends(lambda: one_sided_of(small))

@@ -171,6 +171,18 @@ class Repeated:
 
 
 @dataclass(frozen=True, slots=True)
+class Labelled:
+    """An input in some of whose rows labels name the largest number, see `judging.inputs.labels`."""
+
+    place: int
+    """Which of the tensors among the arguments of forward it is."""
+    labels: int
+    """That which holds the labels."""
+    axis: int
+    """Along which they name a number."""
+
+
+@dataclass(frozen=True, slots=True)
 class Resized:
     """One input, multiplied by a power of two, see `judging.inputs.little`."""
 
@@ -184,7 +196,7 @@ class OneSided:
     """Numbers among inputs and weights that bfloat16 rounds to one side, see `judging.inputs.one_sided`."""
 
 
-Planting = NumbersOfArguments | Plant | Met | Repeated | Resized | OneSided
+Planting = NumbersOfArguments | Plant | Met | Repeated | Resized | OneSided | Labelled
 """What is done to the inputs of a round of its own, to show what the reference does and no draw shows."""
 
 
@@ -197,6 +209,7 @@ class Shown:
     repeated: tuple[Repeated, ...] = ()
     resized: tuple[Resized, ...] = ()
     one_sided: tuple[OneSided, ...] = ()
+    labelled: tuple[Labelled, ...] = ()
 
     @classmethod
     def of(cls, found: Iterable[Planting]) -> Shown:
@@ -208,10 +221,11 @@ class Shown:
             tuple(one for one in every if isinstance(one, Repeated)),
             tuple(one for one in every if isinstance(one, Resized)),
             tuple(one for one in every if isinstance(one, OneSided)),
+            tuple(one for one in every if isinstance(one, Labelled)),
         )
 
     def __iter__(self) -> Iterator[Planting]:
-        return iter((*self.plants, *self.met, *self.repeated, *self.resized, *self.one_sided))
+        return iter((*self.plants, *self.met, *self.repeated, *self.resized, *self.one_sided, *self.labelled))
 
 
 NONE_SHOWN = Shown()

@@ -22,17 +22,17 @@ MOST_FILLING = 3
 """Looks at one of whose kernels something else is told at full shape."""
 
 
-async def show(looks: Looks, one: Candidate, right: Iterable[str]) -> Evaluation | Undecided | None:
+async def show(looks: Looks, one: Candidate, right: Iterable[str]) -> Evaluation | Undecided | str:
     """What is wrong with a candidate that is right at the first sizes where longer ones show how the reference tells places
-    apart. right: the problem's file at longer sizes at which it is known to be right. Undecided where there are no such sizes at
-    which it could be judged."""
+    apart; the problem's file at such sizes where it is right. right: the file at longer sizes at which it is known to be.
+    Undecided where there are no such sizes at which it could be judged."""
 
     async def hides(source: str) -> bool:
         return (await looks.stages.brief(one.oracle, replace(one.problem, source=source))).distances
 
     for source in right:
         if not await hides(source):
-            return None
+            return source
     for look in await looks.stages.lengthened(one.oracle, one.problem, heads_pay=True):
         if await hides(look.source):
             continue
@@ -40,7 +40,7 @@ async def show(looks: Looks, one: Candidate, right: Iterable[str]) -> Evaluation
         if not isinstance(again, Judged) or not again.same_work:
             continue
         if again.evaluation.matches and not again.is_wrong:
-            return None
+            return look.source
         if await _right_beside(looks, one, look):
             return replace(again.evaluation, sizes=look.sizes)
     return Undecided.LONGER

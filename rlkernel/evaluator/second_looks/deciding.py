@@ -33,7 +33,7 @@ compiles nothing and prices nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import anyio
@@ -42,12 +42,13 @@ import anyio.to_thread
 from rlkernel.evaluator.clock import Clock
 from rlkernel.evaluator.cpu_judge import AtFull, CpuJudge, Judged
 from rlkernel.evaluator.ended import Ended
-from rlkernel.evaluator.judging.sizes.counterparts import Counterparts
 from rlkernel.evaluator.judging.sizes.host_limits import HostLimits, limited
 from rlkernel.evaluator.judging.sizes.own_sizes import OwnSizes, named
 from rlkernel.evaluator.judging.undecided import Undecided, told
 from rlkernel.evaluator.judging.verdict import LIMITED
 from rlkernel.evaluator.processes.child import Child
+from rlkernel.evaluator.program.schema import Launch, Program
+from rlkernel.evaluator.program.variant import Variant
 from rlkernel.evaluator.second_looks.confirming import confirm, fill, show
 from rlkernel.evaluator.second_looks.excusing import excuse
 from rlkernel.evaluator.second_looks.looking import Candidate, Looks, kernels_failed
@@ -113,10 +114,9 @@ class SecondLooks:
         """What is wrong at other sizes with a candidate that is right at the first ones: at longer ones where something is short,
         and at other values where it may be right by chance: the reference divides by a count, or its text has a size of these."""
         brief = await self._looks.stages.brief(one.oracle, one.problem)
-        known = dict(brief.counterparts)
-        if not brief.distances and await self._limited(one, known):
-            return replace(found.evaluation, status=Status.IMPLAUSIBLE, detail=LIMITED, sizes=small_of(one.problem.source))
-        if brief.counts or await anyio.to_thread.run_sync(has_small_sizes, one.problem, one.code, known):
+        if not brief.distances and await self._limited(one, one.problem.source):
+            return _implausible(found.evaluation, one.problem.source)
+        if brief.counts or await anyio.to_thread.run_sync(has_small_sizes, one.problem, one.code, dict(brief.counterparts)):
             # first, because they take little and each tells: longer ones may take all that there is for looks
             other = await vary(self._looks, one, one.problem.source, found, excused=False)
             if isinstance(other, Evaluation):
@@ -124,33 +124,56 @@ class SecondLooks:
         right: list[str] = []
         longer = await confirm(self._looks, one, found, right) if found.short else None
         if brief.distances and not isinstance(longer, Evaluation):
-            longer = await show(self._looks, one, right) or longer
+            shown = await show(self._looks, one, right)
+            if isinstance(shown, (Evaluation, Undecided)):
+                longer = shown
+            elif await self._limited(one, shown, unseen=True):
+                return _implausible(found.evaluation, shown)
         if found.switched and not isinstance(longer, Evaluation):
             return await fill(self._looks, one) or longer
         return longer
 
-    async def _limited(self, one: Candidate, known: Counterparts) -> bool:
+    async def _limited(self, one: Candidate, source: str, *, unseen: bool = False) -> bool:
         """Whether a candidate does the work of the full shape where the numbers that its host code holds sizes against are as
-        small as the problem is, and is wrong there; and they decide at full shape, too."""
-        code, limits = await anyio.to_thread.run_sync(limited, one.code, known)
+        small as the problem is at the sizes of `source`, and is wrong there; and they decide at full shape, too. unseen: whether
+        numbers that decide at these sizes as they are stay so, such as the 256 of a window of `min(keys, 256)` among 512 keys; so
+        do those that may be blocks, where they are nothing else."""
+        brief = await self._looks.stages.brief(one.oracle, replace(one.problem, source=source))
+        code, limits = await anyio.to_thread.run_sync(limited, one.code, dict(brief.counterparts))
         if limits is None:
             return False
-        again = await self._looks.look(replace(one, code=code, own=limits), one.problem.source, one.at_full)
+        small, full = brief.variants
+        for name in limits.numbers:
+            alone, asked = limits.alone(name), unseen or name in limits.blocks
+            block = name in limits.blocks and not await self._gives(one, code, alone.at(dict(brief.counterparts)), small)
+            if block or (asked and await self._decides(one, code, alone, small)):
+                limits = limits.without(name)
+        again = await self._looks.look(replace(one, code=code, own=limits), source, one.at_full) if limits.numbers else None
         wrong = isinstance(again, Judged) and again.same_work and again.evaluation.matches is False
-        return wrong and await self._decides(one, code, limits)
+        return wrong and await self._decides(one, code, limits, full)
 
-    async def _decides(self, one: Candidate, code: str, limits: HostLimits) -> bool:
-        """Whether a candidate does something else at full shape where some of these numbers are beyond all sizes. Where none
-        does, as the 65,535 of `min(rows, 65535)` for 4,096 rows, nothing is hidden behind them."""
-        _, full = (await self._looks.stages.brief(one.oracle, one.problem)).variants
-        if not (ways := [replace(full, constants={**full.constants, **some}) for some in limits.beyond()]):
-            return True
+    async def _gives(self, one: Candidate, code: str, some: dict[str, list[int | float]], there: Variant) -> bool:
+        """Whether a forward does something else where these numbers are smaller than by constants of kernels and grids: who only
+        takes other blocks does not."""
+        found = await self._programs(one, code, (replace(there, constants={**there.constants, **some}), there))
+        steps = [[replace(s, configs=()) if isinstance(s, Launch) else s for s in program.forward] for program in found]
+        return bool(steps) and steps[0] != steps[1]
+
+    async def _programs(self, one: Candidate, code: str, variants: Sequence[Variant]) -> list[Program]:
+        """What a text does in these variants; nothing where it fails in one."""
         try:
-            found, _ = await self._looks.stages.trace(code, (*ways, full), one.clock, one.at_full.facts)
+            found, _ = await self._looks.stages.trace(code, variants, one.clock, one.at_full.facts)
         except Ended:
+            return []
+        return [traced.program for traced in found.traces]
+
+    async def _decides(self, one: Candidate, code: str, limits: HostLimits, there: Variant) -> bool:
+        """Whether a candidate does something else at some sizes where some of these numbers are beyond all. Where none does, as
+        the 65,535 of `min(rows, 65535)` for 4,096 rows, nothing is hidden behind them."""
+        if not (ways := [replace(there, constants={**there.constants, **some}) for some in limits.beyond()]):
             return True
-        programs = [traced.program for traced in found.traces]
-        return any(program != programs[-1] for program in programs)
+        programs = await self._programs(one, code, (*ways, there))
+        return not programs or any(program != programs[-1] for program in programs)
 
     async def _traced_at_full(self, one: Candidate) -> bool:
         """Whether a candidate whose forward fails at the first sizes does not at full shape."""
@@ -201,3 +224,8 @@ class SecondLooks:
             return wrong
         chance = await vary(self._looks, one, one.problem.source, again, excused=True)
         return (chance if isinstance(chance, Evaluation) else None) if chance else told(right, wrong)
+
+
+def _implausible(found: Evaluation, source: str) -> Evaluation:
+    """The verdict of a candidate of which a number in its host code hides what is wrong; `source`: at these sizes it shows."""
+    return replace(found, status=Status.IMPLAUSIBLE, detail=LIMITED, sizes=small_of(source))

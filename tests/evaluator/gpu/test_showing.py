@@ -14,7 +14,18 @@ import torch
 from rlkernel.evaluator.judging.inputs.one_sided import NOTE, one_sided
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.gpu import Known
-from rlkernel.evaluator.messages.judgement import NOWHERE, Met, OneSided, Places, Plant, Repeated, Resized, Shown, Stress
+from rlkernel.evaluator.messages.judgement import (
+    NOWHERE,
+    Labelled,
+    Met,
+    OneSided,
+    Places,
+    Plant,
+    Repeated,
+    Resized,
+    Shown,
+    Stress,
+)
 from rlkernel.evaluator.program.schema import Op
 from rlkernel.evaluator.program.values import TensorRef
 from rlkernel.types import Precision
@@ -83,6 +94,13 @@ def test_what_a_study_finds_and_the_reference_bears(known: Any, answer: str, ope
     assert found.shown == shown
     assert {str(one) for one in shown} <= set(found.allowed)
     assert known(answer, operator, shown=False).shown == Shown()
+
+
+def test_a_study_finds_labels_that_name_no_large_number(known: Any) -> None:
+    answer, labels = "x.log_softmax(1).gather(1, y)", "torch.randint(32, (64, 1))"
+    found = known(answer, "gather", y=labels)
+    assert found.shown == Shown(labelled=(Labelled(0, 1, 1),)) and str(Labelled(0, 1, 1)) in found.allowed
+    assert known(answer, "add", y=labels).shown == Shown()
 
 
 def test_what_leads_to_other_answers_than_finite_ones_is_no_round(known: Any) -> None:

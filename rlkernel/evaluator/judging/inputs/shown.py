@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rlkernel.evaluator.judging.inputs.equals import MEET, TIES, repeated
+from rlkernel.evaluator.judging.inputs.labels import LIKELY, labelled
 from rlkernel.evaluator.judging.inputs.little import NOTE, resized
 from rlkernel.evaluator.judging.inputs.met import met_by
 from rlkernel.evaluator.judging.inputs.one_sided import NOTE as ONE_SIDED
@@ -12,7 +13,7 @@ from rlkernel.evaluator.judging.inputs.one_sided import with_one_sided
 from rlkernel.evaluator.judging.inputs.planting import PLANTED
 from rlkernel.evaluator.judging.inputs.planting import planted as with_numbers_of_arguments
 from rlkernel.evaluator.judging.inputs.unshown import LARGE, UNSHOWN, planted
-from rlkernel.evaluator.messages.judgement import Met, OneSided, Plant, Planting, Repeated, Resized
+from rlkernel.evaluator.messages.judgement import Labelled, Met, OneSided, Plant, Planting, Repeated, Resized
 
 
 def put(what: Planting, inputs: list[Any], seed: int) -> list[Any]:
@@ -23,6 +24,8 @@ def put(what: Planting, inputs: list[Any], seed: int) -> list[Any]:
         return met_by(inputs, what, seed)
     if isinstance(what, Repeated):
         return repeated(inputs, what, seed)
+    if isinstance(what, Labelled):
+        return labelled(inputs, what, seed)
     if isinstance(what, OneSided):
         return with_one_sided(inputs)
     return resized(inputs, what) if isinstance(what, Resized) else with_numbers_of_arguments(inputs, seed)
@@ -34,6 +37,8 @@ def note_of(what: Planting) -> str:
         return UNSHOWN
     if isinstance(what, Repeated):
         return TIES if what.axis is None else MEET
+    if isinstance(what, Labelled):
+        return LIKELY
     if isinstance(what, OneSided):
         return ONE_SIDED
     return NOTE if isinstance(what, Resized) else PLANTED

@@ -71,12 +71,17 @@ def mapped_at(inputs: list[Any], place: int, change: Callable[[torch.Tensor], to
 
 def constants(model: nn.Module, fixed: Sequence[str] = ()) -> dict[str, torch.Tensor]:
     """The parameters and buffers that hold one value throughout, such as ones and zeros, and the trainable parameters that hold
-    two, such as those of an identity matrix: with copies of what they hold. Names that match a pattern of `fixed`, the
-    reference's own `FIXED`, are left out. A GPU is waited for."""
+    two, such as those of an identity matrix, or the same in each of their rows, as no draw does: with copies of what they hold.
+    Names that match a pattern of `fixed`, the reference's own `FIXED`, are left out. A GPU is waited for."""
     trained = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
     floats = {name: t for name, t in state_of(model).items() if holds_numbers(t) and t.numel()}
     meant = {name for name in floats if any(fnmatchcase(name, pattern) for pattern in fixed)}
-    return {name: t.clone() for name, t in floats.items() if name not in meant and is_constant(t, two=name in trained)}
+    alike = {name for name, t in floats.items() if name in trained and repeats_rows(t)}
+    return {
+        name: t.clone()
+        for name, t in floats.items()
+        if name not in meant and (name in alike or is_constant(t, two=name in trained))
+    }
 
 
 def is_constant(tensor: torch.Tensor, *, two: bool) -> bool:
@@ -85,6 +90,19 @@ def is_constant(tensor: torch.Tensor, *, two: bool) -> bool:
     if not max(abs(float(low)), abs(float(high))) <= MAX_CONSTANT:
         return False
     return bool(low == high) or (two and tensor.numel() > 2 and bool(((tensor == low) | (tensor == high)).all()))
+
+
+def repeats_rows(tensor: torch.Tensor) -> bool:
+    """Whether all slices of a tensor along one of its axes are alike, as those of a row that was repeated for each channel.
+
+    >>> repeats_rows(torch.arange(4.0).repeat(3, 1)), repeats_rows(torch.eye(3)), repeats_rows(torch.arange(4.0)[None])
+    (True, False, False)
+    """
+    if tensor.dim() < 2 or not float(tensor.abs().max()) <= MAX_CONSTANT:
+        return False
+    axes = [axis for axis, size in enumerate(tensor.shape) if 1 < size < tensor.numel()]
+    likely = [axis for axis in axes if torch.equal(tensor.select(axis, 0), tensor.select(axis, -1))]
+    return any(bool((tensor == tensor.narrow(axis, 0, 1)).all()) for axis in likely)
 
 
 def perturb(model: nn.Module, seed: int, names: Iterable[str]) -> None:

@@ -5,7 +5,8 @@ each a name in the text, which stands for a number as much smaller there as the 
 shape takes it there, too. So it is with what a size is divided by, `n // 10000000`, and what its logarithm is held against,
 `n.bit_length() > 23`; and a size of the full shape that is asked for by equality becomes that which stands for it. What only
 chooses how many warps or stages a kernel has is left alone, since no result depends on it. So is a number that stands elsewhere,
-too, as 132 in a grid of `min(132, tiles)` whose programs take every 132nd tile, and a size that has a name in the text.
+too, as 132 in a grid of `min(132, tiles)` whose programs take every 132nd tile, and a size that has a name in the text. The most
+of something may be the extent of a block, `min(n, 1024)`, and becomes another power of two where it is a small one.
 Source: ours.
 """
 
@@ -16,7 +17,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -28,6 +29,8 @@ PREFIX = "_HOST_LIMIT_"
 LEAST = 33
 """The smallest number that is taken for one that sizes are held against: smaller ones count operands and warps."""
 MOST = 1 << 60
+FAR = 16
+"""How much larger a size is of which a block is no part any more: blocks of one element would take the interpreter too long."""
 MOST_RAISED = 3
 """Numbers of a text of which it is found out whether they decide at full shape."""
 _EXTREMES = {"min", "max"}
@@ -49,11 +52,13 @@ class Found:
     """That of the logarithm which is held against it; None of a size."""
     equal: bool = False
     """Whether it is asked if a size is this one."""
+    block: bool = False
+    """Whether it is the most of something, and may be the extent of a block, as in `min(n, 1024)`."""
 
     @property
     def name(self) -> str:
         """What stands in its place."""
-        kind = "SIZE_" if self.equal else "" if self.base is None else f"LOG{self.base:.0f}_"
+        kind = "BLOCK_" if self.block else "SIZE_" if self.equal else "" if self.base is None else f"LOG{self.base:.0f}_"
         return f"{PREFIX}{kind}{self.value!r}".replace(".", "_").replace("+", "")
 
 
@@ -66,6 +71,8 @@ class HostLimits:
     """Those of the logarithms that some of them are held against."""
     sizes: AbstractSet[str] = frozenset()
     """Those of which it is asked if a size is this one."""
+    blocks: AbstractSet[str] = frozenset()
+    """Those that may be extents of blocks: powers of two, which their smaller values are, too."""
 
     def at(self, known: Counterparts) -> dict[str, list[int | float]]:
         """`[full value, small value]` of each: smaller by as much as the product that has become smaller most.
@@ -74,18 +81,35 @@ class HostLimits:
         {'A': [4000, 15]}
         >>> HostLimits({"A": 23}, {"A": 2.0}).at({1024: (256,), 1024 * 512: (256 * 8,), 512: (8,)})
         {'A': [23, 15]}
+        >>> HostLimits({"A": 1024}, blocks={"A"}).at({1024: (200,)})
+        {'A': [1024, 128]}
         """
-        smallest = min((smaller[0] / full for full, smaller in known.items()), default=1.0)
-        return {
-            name: [value, known[int(value)][0] if name in self.sizes else self._smaller(name, value, smallest)]
-            for name, value in self.numbers.items()
-        }
+        shares = {full: smaller[0] / full for full, smaller in known.items()}
+        smallest = min(shares.values(), default=1.0)
+
+        def smaller(name: str, value: float) -> float:
+            if name in self.sizes:
+                return known[int(value)][0]
+            beside = [share for full, share in shares.items() if value < full < FAR * value] if name in self.blocks else []
+            return self._smaller(name, value, min(beside, default=smallest))
+
+        return {name: [value, smaller(name, value)] for name, value in self.numbers.items()}
 
     def _smaller(self, name: str, value: float, share: float) -> float:
         """What stands for a number where sizes are this share of themselves."""
         base = self.bases.get(name)
+        if name in self.blocks:
+            return 1 << max(0, math.floor(math.log2(value * share)))
         made = max(1, math.floor(value * share)) if base is None else max(0, math.floor(value + math.log(share, base)))
         return type(value)(made)
+
+    def alone(self, name: str) -> HostLimits:
+        """One of them."""
+        return replace(self, numbers={name: self.numbers[name]})
+
+    def without(self, name: str) -> HostLimits:
+        """All but one of them."""
+        return replace(self, numbers={other: value for other, value in self.numbers.items() if other != name})
 
     def beyond(self) -> list[dict[str, list[int | float]]]:
         """`[full value, larger value]` of some of them, in each way to choose these: no size is as large. There are none where
@@ -125,7 +149,8 @@ def limited(code: str, known: Counterparts) -> tuple[str, HostLimits | None]:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return code, None
     bases = {one.name: one.base for one in found if one.base is not None}
-    return code, HostLimits(numbers, bases, frozenset(one.name for one in found if one.equal))
+    sizes, blocks = frozenset(one.name for one in found if one.equal), frozenset(one.name for one in found if one.block)
+    return code, HostLimits(numbers, bases, sizes, blocks)
 
 
 def _alone(tree: ast.Module, found: list[Found]) -> list[Found]:
@@ -152,6 +177,8 @@ def _numbers(node: ast.AST, known: Counterparts, names: AbstractSet[str]) -> Ite
             continue
         if isinstance(node, ast.Compare) or value > MOST_OF_BLOCK or int(value) & (int(value) - 1):
             yield Found(side, value)
+        elif type(value) is int and _is_minimum(node):
+            yield Found(side, value, block=True)
     for side in _parts(node):
         value = _whole(side)
         if value is not None and value > MOST_OF_BLOCK:
@@ -220,6 +247,10 @@ def _sides(node: ast.AST) -> list[ast.expr]:
         return [node.left, node.comparators[0]]
     extreme = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _EXTREMES
     return node.args if extreme and isinstance(node, ast.Call) and len(node.args) == 2 else []
+
+
+def _is_minimum(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "min"
 
 
 def _parts(node: ast.AST) -> list[ast.expr]:

@@ -33,6 +33,18 @@ def test_constant_parameters_and_buffers_get_other_values_and_random_ones_keep_t
     assert torch.equal(state_of(again)["1.weight"], after["1.weight"]), "the seed decides"
 
 
+def test_trained_rows_that_repeat_one_another_get_other_values_each() -> None:
+    """They begin alike and are trained apart; a draw has no such rows, and frozen ones stay."""
+    model = nn.Module()
+    model.repeated = nn.Parameter(torch.arange(1.0, 5.0).repeat(8, 1))
+    model.drawn = nn.Parameter(torch.randn(8, 4))
+    model.ordered = nn.Parameter(torch.arange(8.0))
+    model.frozen = nn.Parameter(torch.arange(1.0, 5.0).repeat(8, 1), requires_grad=False)
+    assert list(constants(model)) == ["repeated"]
+    perturb(model, 1, ["repeated"])
+    assert all(len(set(column.tolist())) == 8 for column in model.repeated.T)
+
+
 def test_little_constants_that_are_trained_get_values_that_show() -> None:
     """The scale of a residual branch, 1e-6, lies within every bound; what is not trained may be an eps."""
     model = nn.Module()

@@ -22,7 +22,9 @@ def numbers(text: str) -> list[float]:
         ("y = x.numel() >= 1e6", [1e6]),
         ("LIMIT = 70000\ny = n > LIMIT", [70000]),
         ("y = min(n, 70000)", [70000]),
-        ("y = min(n, 1024)", []),  # a block
+        ("y = min(n, 1024)", [1024]),  # perhaps a block
+        ("y = max(n, 1024)", []),
+        ("y = min(n, 16)", []),
         ("y = n > 1024", [1024]),
         ("y = n > 4096", [4096]),  # a size
         ("y = n == 4096", [4096]),
@@ -87,3 +89,12 @@ def test_each_way_to_raise_some_of_them_is_tried() -> None:
     assert [sorted(some) for some in found] == [["A"], ["B"], ["A", "B"]]
     assert all(large > 1 << 60 for some in found for _, large in some.values())
     assert HostLimits(dict.fromkeys("ABCD", 40)).beyond() == []
+
+
+def test_what_may_be_a_block_stays_a_power_of_two_and_is_smaller_as_sizes_not_far_above_it_are() -> None:
+    """Of 1,024 rows that are 64, and 65,536 that are 16, a block of 256 is a part of the former."""
+    _, found = limited("import torch\ny = min(n, 256)\n", KNOWN)
+    assert found is not None and found.blocks == set(found.numbers)
+    assert list(found.at({1024: (80,), 65536: (16,)}).values()) == [[256, 16]]
+    assert list(found.at({65536: (1024,)}).values()) == [[256, 4]], "else as the largest tensor is"
+    assert not found.without(*found.numbers).numbers and found.alone(*found.numbers) == found

@@ -91,6 +91,8 @@ class Kind:
     """How many turns of loops each program takes, as far as that is known."""
     apart: dict[int, float] = field(default_factory=dict)
     """Storage index -> the share of its traffic that several programs do not share, by the program that was followed first."""
+    own: dict[int, float] = field(default_factory=dict)
+    """Storage index -> the bytes of this traffic of the program that was followed first."""
     writing: int = 0
     """How many of the followed ones have written something."""
     tried: bool = False
@@ -99,7 +101,8 @@ class Kind:
     def learn(self) -> None:
         """One program was followed, beside which the addresses of the others were looked at."""
         counts = self.followed[-1]
-        self.apart = {storage: counts.apart.get(storage, moved) / moved for storage, moved in counts.traffic.items() if moved}
+        self.own = {storage: counts.apart.get(storage, moved) for storage, moved in counts.traffic.items() if moved}
+        self.apart = {storage: own / counts.traffic[storage] for storage, own in self.own.items()}
 
     @property
     def uneven(self) -> bool:
@@ -124,8 +127,13 @@ class Kind:
         return [float(one) for one in self.turns[np.searchsorted(self.members, self.numbers)]]
 
     def unshared(self, counts: Counts) -> dict[int, float]:
-        """Storage index -> the bytes that one of the programs moves, less what others move, too."""
-        return {storage: self.apart.get(storage, 1.0) * moved for storage, moved in counts.traffic.items()}
+        """Storage index -> the bytes that one of the programs moves, less what others move, too: at most. Of programs that take
+        different numbers of turns, one with fewer moves as much that is its own, where each turn loads the same once more."""
+        own = self.own if self.uneven else {}
+        return {
+            storage: max(self.apart.get(storage, 1.0) * moved, min(moved, own.get(storage, 0.0)))
+            for storage, moved in counts.traffic.items()
+        }
 
 
 class Sampling:

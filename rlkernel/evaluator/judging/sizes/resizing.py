@@ -286,6 +286,24 @@ def leading_names(source: str) -> set[str]:
     return before - after
 
 
+def least_beside(source: str) -> dict[str, int]:
+    """For each name that stands where another tensor of as many places has a smaller number that stays: the largest such number.
+
+    >>> least_beside("H = 16\ndef get_inputs():\n    return [torch.rand(9, H, 64), torch.rand(9, 4, 64), torch.rand(H, 2)]\n")
+    {'H': 4}
+    """
+    full, made = sizes_of(source), [*_made_in_inputs(source)]
+    found: dict[str, int] = {}
+    for places in made:
+        pairs = (pair for other in made if len(other) == len(places) for pair in zip(places, other, strict=True))
+        for place, beside in pairs:
+            if isinstance(place, ast.Name) and isinstance(beside, ast.Constant) and type(beside.value) is int:
+                whole = full.get(place.id)
+                if type(whole) is int and 1 < beside.value < min(HOISTED, whole):
+                    found[place.id] = max(found.get(place.id, 0), beside.value)
+    return found
+
+
 def image_names(source: str) -> set[str]:
     """The names that `get_inputs` gives first and second where it makes tensors of four places and more: a batch of images, and
     their channels.

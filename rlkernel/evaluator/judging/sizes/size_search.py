@@ -22,6 +22,7 @@ from rlkernel.evaluator.judging.sizes.resizing import (
     doubled,
     free_names,
     largest_of,
+    least_beside,
     reduced,
     resize,
     sizes_of,
@@ -80,14 +81,18 @@ class Search:
 
     def run(self, families: Sequence[Sizes]) -> Sizes | None:
         """The reduced constants, none where nothing needs to be reduced; None if nothing fits."""
+        disordered: Sizes | None = None
         for sizes in self._candidates(families):
             found = self.need_of(sizes)
             if found is not None and self._fits(sizes, found):
-                return self._apart(sizes)
+                chosen = self._apart(sizes)
+                if (ordered := self._in_order(chosen)) is not None:
+                    return ordered
+                disordered = disordered or chosen
             if not sizes and found is None and not self._stopped:
                 self.usable = False
                 return None
-        return None
+        return disordered
 
     def _candidates(self, families: Sequence[Sizes]) -> Iterator[Sizes]:
         yield {}
@@ -212,6 +217,21 @@ class Search:
         self.last = last
         return best
 
+    def _in_order(self, sizes: Sizes) -> Sizes | None:
+        """The same with each size above the numbers that stay and that it exceeds at full shape in the same place of another
+        tensor; None where the reference does not run or fit so. Example: 16 heads of queries beside 4 of keys are 8, and not 2:
+        kernels that have programs for the heads of queries need not be right where keys have more."""
+        if self.names is None or not sizes:
+            return sizes
+        full, other = sizes_of(self.problem.source), dict(sizes)
+        for name, least in least_beside(self.problem.source).items():
+            if name in other:
+                other[name] = next(value for value in _doublings(other[name], full[name]) if value > least)
+        other = {name: value for name, value in other.items() if value != full.get(name)}
+        if other == sizes or ((found := self.need_of(other)) is not None and self._fits(other, found)):
+            return other
+        return None
+
     @property
     def burden(self) -> float:
         """How far the least that ran is above what is comfortable."""
@@ -246,6 +266,14 @@ class Search:
             else:
                 now = changed
         return None
+
+
+def _doublings(number: int, whole: int) -> Iterator[int]:
+    """A number, and that times two as often as it is below `whole`, which comes last."""
+    while number < whole:
+        yield number
+        number *= 2
+    yield whole
 
 
 def burden_of(found: Need) -> float:

@@ -173,6 +173,26 @@ def test_no_two_reduced_sizes_are_equal_that_differ_at_full_shape() -> None:
         assert all((found[one] == found[other]) == (full[one] == full[other]) for one, other in pairs)
 
 
+def test_a_size_stays_above_a_number_beside_it_that_stays() -> None:
+    def compared(queries: int) -> dict[str, int]:
+        inputs = f"[torch.rand(2048, {queries}, 128), torch.rand(2048, 4, 128), torch.rand(2048, 1, 64)]"
+        source = (
+            HEAD
+            + """
+class Model(nn.Module):
+    def forward(self, q, k, cos):
+        return [torch.cat([x * cos for x in one.chunk(2, -1)], -1) for one in (q, k)]
+"""
+            + f"def get_inputs():\n    return {inputs}\ndef get_init_inputs():\n    return []\n"
+        )
+        found = fitting.fit_for_cpu(Problem("turned", 1, "validation", source), H200)
+        assert isinstance(found, Fitted)
+        return found.compared
+
+    assert compared(16)["SIZE_16"] == 8, "four heads of keys are fewer at both shapes"
+    assert compared(3).keys() == {"SIZE_2048", "SIZE_128", "SIZE_64"}, "three are fewer than four at full shape, too"
+
+
 def test_what_is_small_or_says_its_sizes_stays_as_it_is() -> None:
     tiny = problem(LINEAR.replace("1024, 8192", "8, 16").replace("64 * 32", "4"))
     assert fit_for_cpu(tiny) == Fitted(tiny, {}, {})

@@ -42,6 +42,7 @@ import anyio.to_thread
 from rlkernel.evaluator.clock import Clock
 from rlkernel.evaluator.cpu_judge import AtFull, CpuJudge, Judged
 from rlkernel.evaluator.ended import Ended
+from rlkernel.evaluator.judging.sizes.counterparts import Counterparts
 from rlkernel.evaluator.judging.sizes.host_limits import HostLimits, limited
 from rlkernel.evaluator.judging.sizes.own_sizes import OwnSizes, named
 from rlkernel.evaluator.judging.undecided import Undecided, told
@@ -139,25 +140,31 @@ class SecondLooks:
         numbers that decide at these sizes as they are stay so, such as the 256 of a window of `min(keys, 256)` among 512 keys; so
         do those that may be blocks, where they are nothing else."""
         brief = await self._looks.stages.brief(one.oracle, replace(one.problem, source=source))
-        code, limits = await anyio.to_thread.run_sync(limited, one.code, dict(brief.counterparts))
+        known = dict(brief.counterparts)
+        code, limits = await anyio.to_thread.run_sync(limited, one.code, known)
         if limits is None:
             return False
         small, full = brief.variants
         for name in limits.numbers:
-            alone, asked = limits.alone(name), unseen or name in limits.blocks
-            block = name in limits.blocks and not await self._gives(one, code, alone.at(dict(brief.counterparts)), small)
-            if block or (asked and await self._decides(one, code, alone, small)):
+            block, asked = name in limits.blocks, unseen or name in limits.blocks
+            smaller = await self._gives(one, code, limits.halved(name, known), known, small) if block else None
+            if (block and smaller is None) or (asked and await self._decides(one, code, limits.alone(name), small)):
                 limits = limits.without(name)
+            elif smaller is not None:
+                limits = replace(limits, blocks={**limits.blocks, **smaller.blocks})
         again = await self._looks.look(replace(one, code=code, own=limits), source, one.at_full) if limits.numbers else None
         wrong = isinstance(again, Judged) and again.same_work and again.evaluation.matches is False
         return wrong and await self._decides(one, code, limits, full)
 
-    async def _gives(self, one: Candidate, code: str, some: dict[str, list[int | float]], there: Variant) -> bool:
-        """Whether a forward does something else where these numbers are smaller than by constants of kernels and grids: who only
-        takes other blocks does not."""
-        found = await self._programs(one, code, (replace(there, constants={**there.constants, **some}), there))
+    async def _gives(
+        self, one: Candidate, code: str, smaller: Sequence[HostLimits], known: Counterparts, there: Variant
+    ) -> HostLimits | None:
+        """The first of these with which a forward does something else by more than constants of kernels and grids; None where who
+        only takes other blocks does not. The first, since what is made of blocks need not be right where it is less than one."""
+        ways = [replace(there, constants={**there.constants, **some.at(known)}) for some in smaller]
+        found = await self._programs(one, code, (*ways, there))
         steps = [[replace(s, configs=()) if isinstance(s, Launch) else s for s in program.forward] for program in found]
-        return bool(steps) and steps[0] != steps[1]
+        return next((some for some, made in zip(smaller, steps, strict=False) if made != steps[-1]), None)
 
     async def _programs(self, one: Candidate, code: str, variants: Sequence[Variant]) -> list[Program]:
         """What a text does in these variants; nothing where it fails in one."""

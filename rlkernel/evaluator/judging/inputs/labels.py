@@ -20,7 +20,7 @@ from rlkernel.evaluator.judging.references.plan import SeededReference
 from rlkernel.evaluator.judging.references.reference_calls import mapped_at, tensors_of
 from rlkernel.evaluator.messages.judgement import Labelled
 from rlkernel.evaluator.program.codes import holds_numbers
-from rlkernel.evaluator.program.operators import operators_of
+from rlkernel.evaluator.program.operators import base_name, operators_of
 from rlkernel.evaluator.program.schema import Program
 
 TAKES = {"gather": "index", "nll_loss_forward": "target", "nll_loss2d_forward": "target"}
@@ -44,7 +44,7 @@ class _Watching(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.found = dict[Labelled, None]()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
-        name = str(func).split(".")[1]
+        name = base_name(str(func))
         if name in TAKES:
             given = {a.name: value for a, value in zip(func._schema.arguments, args, strict=False)} | (kwargs or {})
             self._look(given["self"], given[TAKES[name]], given.get("dim", min(1, given["self"].dim() - 1)))

@@ -6,7 +6,8 @@ shape takes it there, too. So it is with what a size is divided by, `n // 100000
 `n.bit_length() > 23`; and a size of the full shape that is asked for by equality becomes that which stands for it. What only
 chooses how many warps or stages a kernel has is left alone, since no result depends on it. So is a number that stands elsewhere,
 too, as 132 in a grid of `min(132, tiles)` whose programs take every 132nd tile, and a size that has a name in the text. The most
-of something may be the extent of a block, `min(n, 1024)`, and becomes another power of two where it is a small one.
+of something may be the extent of a block, `min(n, 1024)`, and becomes another power of two where it is a small one: none below a
+power of two that stays, because it may be made of blocks that are as long.
 Source: ours.
 """
 
@@ -71,8 +72,8 @@ class HostLimits:
     """Those of the logarithms that some of them are held against."""
     sizes: AbstractSet[str] = frozenset()
     """Those of which it is asked if a size is this one."""
-    blocks: AbstractSet[str] = frozenset()
-    """Those that may be extents of blocks: powers of two, which their smaller values are, too."""
+    blocks: Mapping[str, int] = field(default_factory=dict)
+    """Those that may be extents of blocks, and the least that stands for each: powers of two, as all smaller values are."""
 
     def at(self, known: Counterparts) -> dict[str, list[int | float]]:
         """`[full value, small value]` of each: smaller by as much as the product that has become smaller most.
@@ -81,7 +82,7 @@ class HostLimits:
         {'A': [4000, 15]}
         >>> HostLimits({"A": 23}, {"A": 2.0}).at({1024: (256,), 1024 * 512: (256 * 8,), 512: (8,)})
         {'A': [23, 15]}
-        >>> HostLimits({"A": 1024}, blocks={"A"}).at({1024: (200,)})
+        >>> HostLimits({"A": 1024}, blocks={"A": 1}).at({1024: (200,)})
         {'A': [1024, 128]}
         """
         shares = {full: smaller[0] / full for full, smaller in known.items()}
@@ -99,7 +100,7 @@ class HostLimits:
         """What stands for a number where sizes are this share of themselves."""
         base = self.bases.get(name)
         if name in self.blocks:
-            return 1 << max(0, math.floor(math.log2(value * share)))
+            return max(self.blocks[name], 1 << max(0, math.floor(math.log2(value * share))))
         made = max(1, math.floor(value * share)) if base is None else max(0, math.floor(value + math.log(share, base)))
         return type(value)(made)
 
@@ -110,6 +111,15 @@ class HostLimits:
     def without(self, name: str) -> HostLimits:
         """All but one of them."""
         return replace(self, numbers={other: value for other, value in self.numbers.items() if other != name})
+
+    def halved(self, name: str, known: Counterparts) -> list[HostLimits]:
+        """One of the blocks alone, with each smaller value that may stand for it, the largest first.
+
+        >>> [some.at({4096: (1024,)}) for some in HostLimits({"A": 256}, blocks={"A": 1}).halved("A", {4096: (1024,)})]
+        [{'A': [256, 128]}, {'A': [256, 64]}]
+        """
+        value, least = int(self.numbers[name]), int(self.at(known)[name][1])
+        return [replace(self.alone(name), blocks={name: value >> by}) for by in range(1, (value // least).bit_length())]
 
     def beyond(self) -> list[dict[str, list[int | float]]]:
         """`[full value, larger value]` of some of them, in each way to choose these: no size is as large. There are none where
@@ -149,8 +159,8 @@ def limited(code: str, known: Counterparts) -> tuple[str, HostLimits | None]:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return code, None
     bases = {one.name: one.base for one in found if one.base is not None}
-    sizes, blocks = frozenset(one.name for one in found if one.equal), frozenset(one.name for one in found if one.block)
-    return code, HostLimits(numbers, bases, sizes, blocks)
+    sizes = frozenset(one.name for one in found if one.equal)
+    return code, HostLimits(numbers, bases, sizes, _blocks(tree, found))
 
 
 def _alone(tree: ast.Module, found: list[Found]) -> list[Found]:
@@ -158,6 +168,14 @@ def _alone(tree: ast.Module, found: list[Found]) -> list[Found]:
     every = Counter(literal(node) for node in ast.walk(tree) if isinstance(node, (ast.Constant, ast.BinOp)))
     here = Counter(one.value for one in found)
     return [one for one in found if every[one.value] == here[one.value]]
+
+
+def _blocks(tree: ast.Module, found: list[Found]) -> dict[str, int]:
+    """Those that may be extents of blocks, and the largest power of two below each that a text has and that stays."""
+    blocks = {one.name: int(one.value) for one in found if one.block}
+    written = {literal(node) for node in ast.walk(tree) if isinstance(node, (ast.Constant, ast.BinOp))} - {*blocks.values()}
+    stay = [value for value in written if type(value) is int and value > 0 and not value & (value - 1)]
+    return {name: max((one for one in stay if one < value), default=1) for name, value in blocks.items()}
 
 
 def _numbers(node: ast.AST, known: Counterparts, names: AbstractSet[str]) -> Iterator[Found]:

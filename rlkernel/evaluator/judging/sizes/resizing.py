@@ -287,7 +287,7 @@ def leading_names(source: str) -> set[str]:
 
 
 def least_beside(source: str) -> dict[str, int]:
-    """For each name that stands where another tensor of as many places has a smaller number that stays: the largest such number.
+    r"""For each name that stands where another tensor of as many places has a smaller number that stays: the largest one.
 
     >>> least_beside("H = 16\ndef get_inputs():\n    return [torch.rand(9, H, 64), torch.rand(9, 4, 64), torch.rand(H, 2)]\n")
     {'H': 4}

@@ -42,6 +42,10 @@ def unsure(answer: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> i
         (lambda x: torch.tanh(x), NEIGHBOURS, 0),  # no whole numbers
         (lambda x: torch.softmax(x, 1) >= 1 / 3, torch.ones(1, 3), 1),  # exactly there, by chance
         (lambda x: 2 * x > 1, torch.full((1, 3), 0.5), 0),  # exact everywhere
+        (lambda x: x.cumsum(1).long() - 1, torch.ones(1, 3), 0),  # counts are exact, too
+        (lambda x: (x @ x.T).long(), torch.ones(1, 3), 0),
+        (lambda x: x.sum(1).long(), torch.full((1, 4), 0.25), 1),
+        (lambda x: x.sum(1).long() % 7, torch.full((1, 4), 2.0**24), 1),  # above what float32 counts to
     ],
 )
 def test_wavers(answer: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor, found: int) -> None:

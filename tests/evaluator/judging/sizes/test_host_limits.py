@@ -94,7 +94,15 @@ def test_each_way_to_raise_some_of_them_is_tried() -> None:
 def test_what_may_be_a_block_stays_a_power_of_two_and_is_smaller_as_sizes_not_far_above_it_are() -> None:
     """Of 1,024 rows that are 64, and 65,536 that are 16, a block of 256 is a part of the former."""
     _, found = limited("import torch\ny = min(n, 256)\n", KNOWN)
-    assert found is not None and found.blocks == set(found.numbers)
+    assert found is not None and set(found.blocks) == set(found.numbers)
     assert list(found.at({1024: (80,), 65536: (16,)}).values()) == [[256, 16]]
     assert list(found.at({65536: (1024,)}).values()) == [[256, 4]], "else as the largest tensor is"
     assert not found.without(*found.numbers).numbers and found.alone(*found.numbers) == found
+
+
+def test_what_may_be_made_of_blocks_is_none_shorter_than_a_power_of_two_that_stays() -> None:
+    """A part of 1,024 that is read 32 at a time is no part any more where it is 2; 64 is the most of something, too."""
+    _, found = limited("import torch\npart, wide, block = min(n, 1024), min(m, 64), 32\n", KNOWN)
+    assert found is not None and sorted(found.blocks.values()) == [32, 32]
+    part = next(name for name, value in found.numbers.items() if value == 1024)
+    assert [some.at(KNOWN)[part][1] for some in found.halved(part, KNOWN)] == [512, 256, 128, 64, 32]

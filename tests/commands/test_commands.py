@@ -310,7 +310,7 @@ def flags_of(words: list[str]) -> tuple[set[str], str]:
     parts = [path] if path.is_file() else sorted(path.with_suffix("").glob("*.py"))
     source = "".join(part.read_text(encoding="utf-8") for part in parts)
     if "experiment.main(EXPERIMENT" in source or path.name == "all.py":
-        source = (ROOT / "rlkernel" / "commands" / "plan.py").read_text(encoding="utf-8")
+        source = (ROOT / "rlkernel" / "commands" / "asked.py").read_text(encoding="utf-8")
     return given, source
 
 

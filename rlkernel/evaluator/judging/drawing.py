@@ -19,10 +19,10 @@ which the reference does not end (`references/ending.py`).
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 import torch
 
@@ -108,7 +108,18 @@ def _harder(reference: Reference, usual: Round, terms: Terms, seeds: random.Rand
     their values."""
     tried = _hardest(usual)
     kept: SeededReference = reference
-    drawn = _first(_perturbed(reference, usual, terms, seeds, stress) for stress in tried)
+    usually = cache(partial(_wavers, reference, usual, terms, perturbed=False))
+
+    def hardest_of(some: SeededReference) -> Round | None:
+        """The hardest round that this reference bears, and in which roundings decide no more than usually."""
+        for stress in tried:
+            found = _perturbed(some, usual, terms, seeds, stress)
+            sure = found is None or stress is Stress.NONE or not _wavers(some, found, terms, perturbed=True)
+            if found is not None and (sure or usually()):
+                return found
+        return None
+
+    drawn = hardest_of(reference)
     if drawn is None:
 
         def bears(changed: tuple[str, ...]) -> bool:
@@ -117,7 +128,7 @@ def _harder(reference: Reference, usual: Round, terms: Terms, seeds: random.Rand
 
         names = tuple(constants(reference.model(seeds.getrandbits(SEED_BITS)), reference.fixed))
         kept = Keeping(reference, not_borne(names, bears))
-        drawn = _first(_perturbed(kept, usual, terms, seeds, stress) for stress in tried)
+        drawn = hardest_of(kept)
     return drawn or Construction(reference, terms, seeds).round(Stress.NONE), kept
 
 
@@ -156,10 +167,6 @@ def hardest(found: Sequence[Stress]) -> tuple[Stress, ...]:
     return (*(Stress.EXTREME,) * (Stress.UNEVEN in found), *found, *less, Stress.NONE)
 
 
-def _first(rounds: Iterable[Round | None]) -> Round | None:
-    return next((one for one in rounds if one is not None), None)
-
-
 def _perturbed(reference: SeededReference, usual: Round, terms: Terms, seeds: random.Random, stress: Stress) -> Round | None:
     """A round at other weights and inputs; None where that is not bearable."""
     whole = any(not output.is_floating_point() for output in usual.expected.reference)
@@ -169,9 +176,6 @@ def _perturbed(reference: SeededReference, usual: Round, terms: Terms, seeds: ra
     except Exception:  # a reference may refuse such inputs in its own way
         return None
     if not _bearable(drawn, usual) or (stress is not Stress.NONE and seen.overflow):
-        return None
-    unsure = whole and stress is not Stress.NONE and _wavers(reference, drawn, terms, perturbed=True)
-    if unsure and not _wavers(reference, usual, terms, perturbed=False):
         return None
     return drawn if stress is not Stress.EXTREME or _as_tight(drawn, usual) else None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -95,6 +96,15 @@ def base_name(op: str) -> str:
     """`aten.add_.Tensor` -> `add`: the operator without its overload, in place or not."""
     name = op.split(".")[1]
     return name.removesuffix("_") if not name.endswith("__") else name
+
+
+def by_name(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The arguments of one call of an operator's overload, as a dispatch mode sees it: those by position under their names.
+
+    >>> by_name(torch.ops.aten.sum.dim_IntList, ("x", [0]), {"keepdim": True})
+    {'self': 'x', 'dim': [0], 'keepdim': True}
+    """
+    return {a.name: value for a, value in zip(func._schema.arguments, args, strict=False)} | dict(kwargs or {})
 
 
 def argument(step: Op, name: str, default: Any = None) -> Any:

@@ -146,12 +146,14 @@ class SecondLooks:
             return False
         small, full = brief.variants
         for name in limits.numbers:
-            block, asked = name in limits.blocks, unseen or name in limits.blocks
-            smaller = await self._gives(one, code, limits.halved(name, known), known, small) if block else None
-            if (block and smaller is None) or (asked and await self._decides(one, code, limits.alone(name), small)):
-                limits = limits.without(name)
-            elif smaller is not None:
+            if name in limits.blocks:
+                smaller = await self._gives(one, code, limits.halved(name, known), known, small)
+                if smaller is None:
+                    limits = limits.without(name)
+                    continue
                 limits = replace(limits, blocks={**limits.blocks, **smaller.blocks})
+            if (unseen or name in limits.blocks) and await self._decides(one, code, limits.alone(name), small):
+                limits = limits.without(name)
         again = await self._looks.look(replace(one, code=code, own=limits), source, one.at_full) if limits.numbers else None
         wrong = isinstance(again, Judged) and again.same_work and again.evaluation.matches is False
         return wrong and await self._decides(one, code, limits, full)

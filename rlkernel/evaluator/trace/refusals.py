@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 
+from rlkernel.evaluator.program.operators import base_name
+
 _KERNELS = {
     "mm": "addmm_cuda", "addmm": "addmm_cuda", "bmm": "baddbmm_cuda", "baddbmm": "baddbmm_cuda", "addbmm": "baddbmm_cuda",
     "mv": "addmv_impl_cuda", "addmv": "addmv_impl_cuda", "dot": "dot", "vdot": "vdot", "convolution": "convolution_cuda",
@@ -21,7 +23,7 @@ _KINDS = {
 
 @functools.cache
 def _kernel_of(func: Any) -> str | None:
-    return _KERNELS.get(func._schema.name.partition("::")[2].removesuffix("_"))
+    return _KERNELS.get(base_name(str(func)))
 
 
 def refuse(func: Any, args: Sequence[Any]) -> None:

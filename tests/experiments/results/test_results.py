@@ -228,14 +228,19 @@ def test_results_are_moved_to_a_folder_of_their_date_and_keep_their_claims(
     assert f"{place} exists: move what is in it away first" in capsys.readouterr().err
 
 
-def test_one_experiment_is_moved_and_written_anew_and_the_others_stay(
-    tmp_path: Path, runs: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def with_the_recipe(runs: Path, out: Path) -> Path:
+    """Write the results of these runs, and of two of the whole recipe, to a folder. Returns it."""
     for seed in range(2):
         run = replace(arms.MRS_PR_PRS, seed=seed)
         write(runs / "arms" / f"{run.name}-seed{seed}-a", run, 0.7 + 0.01 * seed)
-    out = tmp_path / "out"
     assert main(["--runs", str(runs), "--out", str(out)]) == 0
+    return out
+
+
+def test_one_experiment_is_moved_and_written_anew_and_the_others_stay(
+    tmp_path: Path, runs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = with_the_recipe(runs, tmp_path / "out")
     kept = {path: path.read_bytes() for name in ("multi_turn_estimators", "runs") for path in (out / name).glob("*")}
     moved = {path.name for path in kept if path.name.startswith("trloo_mrs_pr_prs-")}
     assert len(moved) == 2
@@ -269,11 +274,7 @@ def test_one_experiment_is_moved_and_written_anew_and_the_others_stay(
 def test_experiments_of_one_day_are_moved_one_after_the_other(
     tmp_path: Path, runs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for seed in range(2):
-        run = replace(arms.MRS_PR_PRS, seed=seed)
-        write(runs / "arms" / f"{run.name}-seed{seed}-a", run, 0.7 + 0.01 * seed)
-    out = tmp_path / "out"
-    assert main(["--runs", str(runs), "--out", str(out)]) == 0
+    out = with_the_recipe(runs, tmp_path / "out")
     names = ("full_recipe", "multi_turn_estimators")
     finished = {one["finished"][:10] for name in names for one in json.loads((out / name / "manifests.json").read_text())}
     place = out / max(finished)

@@ -16,6 +16,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from rlkernel.evaluator.judging.errors.comparison import bits
+from rlkernel.evaluator.program.operators import base_name, by_name
 
 OPEN = {"topk", "sort", "kthvalue", "median", "nanmedian"}
 LAST = -1
@@ -56,11 +57,11 @@ class Choosing(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._made: list[tuple[torch.Tensor, torch.Tensor, Choice]] = []
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
-        chooses = str(func).split(".")[1] in OPEN and isinstance(args[0], torch.Tensor) and args[0].dim()
+        chooses = base_name(str(func)) in OPEN and isinstance(args[0], torch.Tensor) and args[0].dim()
         before = args[0].clone() if chooses else None
         made = func(*args, **(kwargs or {}))
         if before is not None and isinstance(made, tuple):
-            given = {a.name: value for a, value in zip(func._schema.arguments, args, strict=False)} | (kwargs or {})
+            given = by_name(func, args, kwargs)
             axis = given.get("dim", LAST)
             if not given.get("stable"):
                 # a copy: the reference may change them in place, so that all are equal afterwards

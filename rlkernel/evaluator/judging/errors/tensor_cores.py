@@ -23,6 +23,7 @@ from rlkernel.evaluator.judging.references.reference_calls import call, mapped, 
 from rlkernel.evaluator.messages.judgement import Balance, Tolerance
 from rlkernel.evaluator.program.codes import holds_numbers
 from rlkernel.evaluator.program.folding import OUT_OF_RANGE
+from rlkernel.evaluator.program.operators import base_name
 from rlkernel.types import Precision
 
 PRODUCTS = frozenset({
@@ -87,7 +88,7 @@ class RoundedOperands(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """How many operators had operands to round."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
-        name = func._schema.name.partition("::")[2].removesuffix("_")
+        name = base_name(str(func))
         if name not in PRODUCTS:
             return func(*args, **(kwargs or {}))
         self.products += 1
@@ -115,7 +116,7 @@ class _DirectProducts(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.found: list[tuple[Operand, Operand]] = []
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
-        name = func._schema.name.partition("::")[2].removesuffix("_")
+        name = base_name(str(func))
         first = 1 if name in _ADDED else 0
         operands = [a for a in args[first : first + 2] if isinstance(a, torch.Tensor)]
         if name in PRODUCTS and len(operands) == 2:

@@ -61,10 +61,10 @@ class Wavering(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._turn = turn
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
-        name = base_name(str(func))
-        given = [one for one in (*args, *(kwargs or {}).values()) if isinstance(one, torch.Tensor)]
+        name, kwargs = base_name(str(func)), dict(kwargs or {})
+        given = (one for one in (*args, *kwargs.values()) if isinstance(one, torch.Tensor))
         counts = name in ADDED and all(map(_whole, given))
-        made = func(*args, **(kwargs or {}))
+        made = func(*args, **kwargs)
         if name in ROUNDED and not (counts and _whole(made)):
             for tensor in made if isinstance(made, (tuple, list)) else (made,):
                 if isinstance(tensor, torch.Tensor) and tensor.dtype in WORDS and tensor.numel():

@@ -17,6 +17,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from rlkernel.evaluator.judging.references.reference_calls import call, kinds_of, tensors_of
+from rlkernel.evaluator.program.operators import base_name
 
 Inputs = list[Any] | Callable[[], list[Any]]
 """The arguments of forward, or what makes them, where that may fail as a call may."""
@@ -113,7 +114,7 @@ class Origins:
 
     def note(self, func: Any, operands: Iterable[Any], made: Any) -> None:
         """An operator has made a tensor of its operands."""
-        name = func._schema.name.partition("::")[2].removesuffix("_")
+        name = base_name(str(func))
         if not isinstance(made, torch.Tensor) or not (torch.Tag.pointwise in func.tags or name in ALIKE):
             return
         places = frozenset[int]().union(*(self.all_of(one) for one in operands if isinstance(one, torch.Tensor)))

@@ -24,7 +24,7 @@ from rlkernel.evaluator.judging.references.plan import SeededReference
 from rlkernel.evaluator.judging.references.reference_calls import mapped_at, tensors_of
 from rlkernel.evaluator.messages.judgement import Repeated
 from rlkernel.evaluator.program.codes import holds_numbers
-from rlkernel.evaluator.program.operators import COMPARISONS, base_name, operators_of
+from rlkernel.evaluator.program.operators import COMPARISONS, base_name, by_name, operators_of
 from rlkernel.evaluator.program.schema import Program
 
 ADDS = {"index_add", "index_reduce", "scatter_add", "scatter_reduce"}
@@ -104,7 +104,7 @@ class _Watching(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
         name = base_name(str(func))
-        given = {a.name: value for a, value in zip(func._schema.arguments, args, strict=False)} | (kwargs or {})
+        given = by_name(func, args, kwargs)
         if name in ADDS | STORES | FIRST | COMPARISONS:
             self._look(name, given)
         if self._open or self._same:

@@ -16,16 +16,16 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from rlkernel.evaluator.judging.inputs.bearing import Origins, usual_call
+from rlkernel.evaluator.judging.inputs.equals import WHOLE
 from rlkernel.evaluator.judging.references.plan import SeededReference
 from rlkernel.evaluator.judging.references.reference_calls import mapped_at, tensors_of
 from rlkernel.evaluator.messages.judgement import Labelled
 from rlkernel.evaluator.program.codes import holds_numbers
-from rlkernel.evaluator.program.operators import base_name, operators_of
+from rlkernel.evaluator.program.operators import base_name, by_name, operators_of
 from rlkernel.evaluator.program.schema import Program
 
 TAKES = {"gather": "index", "nll_loss_forward": "target", "nll_loss2d_forward": "target"}
 """Operators that take from each row of `self` by whole numbers, and what these are called."""
-WHOLE = (torch.int32, torch.int64)
 HARDLY = 0.125
 """The share of rows in which a label may name the largest number, for it to be hardly any."""
 SHARE = 0.5
@@ -46,7 +46,7 @@ class _Watching(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
         name = base_name(str(func))
         if name in TAKES:
-            given = {a.name: value for a, value in zip(func._schema.arguments, args, strict=False)} | (kwargs or {})
+            given = by_name(func, args, kwargs)
             self._look(given["self"], given[TAKES[name]], given.get("dim", min(1, given["self"].dim() - 1)))
         made = func(*args, **(kwargs or {}))
         self._origins.note(func, [*args, *(kwargs or {}).values()], made)

@@ -29,7 +29,7 @@ from rlkernel.evaluator.judging.references.plan import SeededReference
 from rlkernel.evaluator.judging.references.reference_calls import mapped_at, tensors_of
 from rlkernel.evaluator.messages.judgement import Met, Plant, Resized, Stress
 from rlkernel.evaluator.program.codes import holds_numbers, valued
-from rlkernel.evaluator.program.operators import COMPARISONS, base_name, operators_of
+from rlkernel.evaluator.program.operators import COMPARISONS, base_name, by_name, operators_of
 from rlkernel.evaluator.program.schema import Program
 
 SHARE = 0.125
@@ -93,7 +93,7 @@ class _Watching(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def _look(self, func: Any, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
         self._calls += 1
-        given = {a.name: value for a, value in zip(func._schema.arguments, args, strict=False)} | kwargs
+        given = by_name(func, args, kwargs)
         operand = valued(args[1] if name in IGNORES else args[0])
         place = self._inputs.get(operand.untyped_storage().data_ptr())
         for side, number, there in () if operand.is_complex() else _effects(name, given, operand):

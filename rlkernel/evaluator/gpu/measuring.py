@@ -19,7 +19,7 @@ from rlkernel.evaluator.gpu import showing
 from rlkernel.evaluator.gpu.exact import exact_outputs, measured
 from rlkernel.evaluator.gpu.fused_errors import passes
 from rlkernel.evaluator.gpu.kinds import USUAL, Kind
-from rlkernel.evaluator.judging.drawing import HALF, as_tight, bearable, hardest, not_finite, resolved
+from rlkernel.evaluator.judging.drawing import HALF, as_sure, as_tight, bearable, hardest, not_finite, resolved
 from rlkernel.evaluator.judging.errors.comparison import bits
 from rlkernel.evaluator.judging.errors.own_error import ELEMENT_CAP, OwnError, own_error, steady, undecided
 from rlkernel.evaluator.judging.errors.tensor_cores import balance_of, halved
@@ -53,7 +53,7 @@ class Seen:
     state: dict[str, tuple[torch.dtype, OwnError]]
     """The same of the parameters and buffers that forward changes, with their dtypes."""
     infinite: tuple[bool, bool]
-    """Whether an output holds NaN, and whether one holds infinity."""
+    """What `not_finite` tells of the outputs."""
     fates: tuple[InputFate, ...]
     products: bool
     """Whether a candidate may compute products of the reference in tf32."""
@@ -68,8 +68,8 @@ class Seen:
     """What can be done to the inputs of the problem as it is written, the hardest first; only known there."""
     jumps: tuple[bool, ...] = ()
     """Whether each output is its own measure, because float64 gives something else."""
-    undecided: int = 0
-    """How many outputs hold whole numbers that are others in float64, or with other roundings."""
+    undecided: float = 0.0
+    """The share of whole numbers that are others in float64, or with other roundings, in the output that has most of them."""
 
     @property
     def blurs(self) -> bool:
@@ -83,15 +83,17 @@ class Seen:
         return replace(self, errors=tuple(replace(own, noise=0.0) for own in self.errors), state=state)
 
     def bearable(self, usual: Seen) -> bool:
-        """Whether the reference is as finite as it usually is, tf32 as exact as it must be, and indices as certain as usually."""
-        if self.undecided > 0 == usual.undecided:
+        """Whether the reference is as finite as it usually is, tf32 and itself as exact as they must be, and indices as certain
+        as usually."""
+        if any(now and not before for now, before in zip(self.jumps, usual.jumps, strict=True)):
+            return False
+        if not as_sure(self.undecided, usual.undecided):
             return False
         return bearable(self.infinite, self.errors, usual.infinite, usual.errors)
 
     def as_tight(self, usual: Seen) -> bool:
         """Whether the reference errs by little more than it usually does, see `drawing.as_tight`."""
-        more = any(now and not before for now, before in zip(self.jumps, usual.jumps, strict=True))
-        return not more and as_tight(self.errors, [error.with_cores(CHANCE) for error in usual.errors], self.dtypes)
+        return as_tight(self.errors, [error.with_cores(CHANCE) for error in usual.errors], self.dtypes)
 
 
 def _ways(stresses: Sequence[Stress], same: Places) -> list[tuple[Stress, Places]]:

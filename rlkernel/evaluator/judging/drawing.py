@@ -47,24 +47,31 @@ from rlkernel.reference import Reference
 from rlkernel.types import Precision
 
 HALF = (torch.float16, torch.bfloat16)
+MOST = 2.0**64
+"""What float32 has a square of: what recurs and is not damped grows beyond it, long before it is infinite."""
+LOOSE = 0.1
+"""What may be allowed of an output's norm because its reference errs; above it a round tells little."""
+SURER = 4.0
+"""How many times as many whole numbers may be decided by roundings as usually, by chance."""
 TIGHT = 0.25
 """The share of a floor up to which the reference's own error counts as little."""
 
 
 def not_finite(outputs: Sequence[torch.Tensor]) -> tuple[bool, bool]:
-    """Whether an output holds NaN, and whether one holds infinity."""
+    """Whether an output holds NaN, and whether one holds infinity, or more than `MOST`."""
     floats = [valued(t) for t in outputs if t.is_floating_point()]
-    return any(bool(torch.isnan(t).any()) for t in floats), any(bool(torch.isinf(t).any()) for t in floats)
+    return any(bool(torch.isnan(t).any()) for t in floats), any(bool((t.abs() > MOST).any()) for t in floats)
 
 
 def _bearable(drawn: Round, usual: Round) -> bool:
-    """Whether the reference is as finite as it usually is, tf32 as exact as it must be, and indices as certain as usually."""
-    if _undecided(drawn) > 0 == _undecided(usual):
+    """Whether the reference is as finite as it usually is, tf32 and itself as exact as they must be, and indices as certain as
+    usually."""
+    if drawn.own_measures - usual.own_measures or not as_sure(_undecided(drawn), _undecided(usual)):
         return False
     return bearable(not_finite(drawn.expected.reference), drawn.errors, not_finite(usual.expected.reference), usual.errors)
 
 
-def _undecided(drawn: Round) -> int:
+def _undecided(drawn: Round) -> float:
     return undecided(drawn.expected.reference, drawn.expected.exact)
 
 
@@ -74,17 +81,31 @@ def bearable(
     """The same of what `not_finite` and `own_error` gave for other inputs, and give usually. Other draws are worse by chance, so
     that tf32 has twice the room here."""
     finite = all(now <= before for now, before in zip(found, usually, strict=True))
-    return finite and all(now.with_cores(2.0).blurred <= before.blurred for now, before in zip(errors, usual_errors, strict=True))
+    pairs = list(zip(errors, usual_errors, strict=True))
+    return finite and not any(now.with_cores(2.0).blurred > before.blurred or _amplifies(now, before) for now, before in pairs)
+
+
+def _amplifies(now: OwnError, usually: OwnError) -> bool:
+    """Whether a reference errs by so much more than usually that two right kernels may have nothing in common: what recurs grows
+    with its inputs, and so does what is rounded."""
+    return REFERENCE_FACTOR * now.norm > LOOSE and now.norm > 2.0 * usually.norm
+
+
+def as_sure(now: float, usually: float) -> bool:
+    """Whether about as many whole numbers are decided by roundings as usually, given the shares that are. At full shape there may
+    be one among thousands in any draw.
+
+    >>> as_sure(0.0, 0.0), as_sure(1 / 4096, 0.0), as_sure(2 / 4096, 1 / 4096), as_sure(0.2, 1 / 4096)
+    (True, False, True, False)
+    """
+    return now <= SURER * usually
 
 
 def _as_tight(drawn: Round, usual: Round) -> bool:
     """Whether the reference errs by little more than usually, so that bounds are hardly wider: rows at the edge of what it bears
     may not excuse the others, and an honest kernel, which may take another way, may err by more than the reference. Example: the
     variance in one pass of what a sigmoid makes of tiny rows, 0.5 and a little. Tf32 may err by no more than usually: a softmax
-    of scores far below zero amplifies what it rounds, and one such error says little of another. Nor may the reference be its own
-    measure where it is not usually, because it jumps: what it gathers at indices that it cannot tell."""
-    if drawn.own_measures - usual.own_measures:
-        return False
+    of scores far below zero amplifies what it rounds, and one such error says little of another."""
     return as_tight(drawn.errors, usual.errors, [output.dtype for output in drawn.expected.reference])
 
 
@@ -114,8 +135,9 @@ def _harder(reference: Reference, usual: Round, terms: Terms, seeds: random.Rand
         """The hardest round that this reference bears, and in which roundings decide no more than usually."""
         for stress in tried:
             found = _perturbed(some, usual, terms, seeds, stress)
-            sure = found is None or stress is Stress.NONE or not _wavers(some, found, terms, perturbed=True)
-            if found is not None and (sure or usually()):
+            if found is None:
+                continue
+            if stress is Stress.NONE or not (unsure := _wavers(some, found, terms, perturbed=True)) or as_sure(unsure, usually()):
                 return found
         return None
 
@@ -180,14 +202,14 @@ def _perturbed(reference: SeededReference, usual: Round, terms: Terms, seeds: ra
     return drawn if stress is not Stress.EXTREME or _as_tight(drawn, usual) else None
 
 
-def _wavers(reference: SeededReference, drawn: Round, terms: Terms, *, perturbed: bool) -> bool:
-    """Whether roundings decide which whole numbers the reference gives in a round. perturbed: at other constants."""
+def _wavers(reference: SeededReference, drawn: Round, terms: Terms, *, perturbed: bool) -> float:
+    """The share of whole numbers of the reference in a round that roundings decide. perturbed: at other constants."""
     plan = Plan(reference, terms, drawn.init_seed, False, drawn.first_inputs)
     made = plan.perturbed if perturbed else plan.drawn
     with terms.usual.bounded():
         return wavers(
             lambda: plan.prepare(made()), partial(mapped, drawn.inputs, torch.clone), drawn.forward_seed, drawn.expected.reference
-        ) > 0  # fmt: skip
+        )  # fmt: skip
 
 
 def _out_of_range(reference: Reference, usual: Round, terms: Terms, seeds: random.Random) -> Round | None:

@@ -225,9 +225,11 @@ def test_rows_at_the_edge_at_which_the_reference_errs_by_more_are_not_drawn(
 def test_what_a_reference_cannot_tell_itself_is_not_borne(room: Any) -> None:
     problem = room.problem.GpuProblem(SOURCE.format(answer="x + y", y=BOTH, made="pass"), "problem")
     usual = room.measuring.Measuring(problem, Precision.PYTORCH).see(room.problem.Kind())
-    assert usual.bearable(usual) and not replace(usual, undecided=1).bearable(usual)
-    assert replace(usual, undecided=2).bearable(replace(usual, undecided=1))
-    assert usual.as_tight(usual) and not replace(usual, jumps=(True,)).as_tight(usual)
+    assert usual.bearable(usual) and not replace(usual, undecided=1 / 4096).bearable(usual)
+    assert replace(usual, undecided=2 / 4096).bearable(replace(usual, undecided=1 / 4096))
+    assert not replace(usual, undecided=0.2).bearable(replace(usual, undecided=1 / 4096))
+    assert not replace(usual, jumps=(True,)).bearable(usual)
+    assert usual.as_tight(usual)
 
 
 def test_errors_of_such_a_round_excuse_no_other(known: Any) -> None:

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from rlkernel.evaluator.judging.construction import BALANCED, Round
-from rlkernel.evaluator.judging.drawing import draw_rounds
-from rlkernel.evaluator.judging.errors.own_error import huge_from
+from rlkernel.evaluator.judging.drawing import LOOSE, bearable, draw_rounds
+from rlkernel.evaluator.judging.errors.own_error import REFERENCE_FACTOR, OwnError, huge_from
 from rlkernel.evaluator.judging.references.plan import AT_ONCE, Before
 from rlkernel.reference import Reference, load_reference
 from rlkernel.types import Precision
@@ -210,11 +210,56 @@ def get_init_inputs():
 
 @pytest.mark.parametrize(
     ("scale", "note", "least"),
-    [(7.0, "inputs scaled by 8", 8.9), (1.0, "inputs scaled by 3", 8.9), (0.3, "inputs scaled by 1.5", 4.4), (0.11, "", 2.9)],
+    [(14.0, "inputs scaled by 8", 8.9), (2.0, "inputs scaled by 3", 8.9), (0.5, "inputs scaled by 1.5", 4.4), (0.25, "", 2.9)],
 )
 def test_inputs_are_less_large_where_eight_times_are_not_borne(scale: float, note: str, least: float) -> None:
-    """The exponential of 576 is infinite in float32, that of 81 is not; that of 81 / 0.3 is, and that of 20.25 / 0.3 is not; that
-    of 20.25 / 0.11 is."""
+    """An output may be e to the 44.3, which is 2 to the 64. Inputs are 24, 9, 4.5 or 3 at most: 576 / 14 and 81 / 2 are 41, and
+    576 / 2 is 288; 20.25 / 0.5 is 41, and 81 / 0.5 is 162; 9 / 0.25 is 36, and 20.25 / 0.25 is 81."""
     _, _, hard, *_ = drawn_rounds(load_reference(LOUD.format(scale=scale), small=False), Precision.PYTORCH, "key", other=False)
     assert hard.expected.note.startswith(f" ({note}") if note else "scaled" not in hard.expected.note
     assert float(hard.inputs[0].abs().max()) > least
+
+
+@pytest.mark.parametrize(
+    ("now", "usually", "borne"),
+    [
+        (1e-4, 1e-6, True),  # a hundred times as much, and little
+        (0.99 * LOOSE / REFERENCE_FACTOR, 1e-3, True),
+        (1.01 * LOOSE / REFERENCE_FACTOR, 1e-3, False),
+        (0.04, 0.03, True),  # it errs as much as ever
+    ],
+)
+def test_a_round_in_which_the_reference_errs_by_so_much_that_anything_is_right_is_not_borne(
+    now: float, usually: float, borne: bool
+) -> None:
+    """The state of a delta rule grows with each step where keys are three times as long, and what is rounded with it: chunks of
+    64 steps, which are right, differed by a third."""
+    nothing = (False, False)
+    assert bearable(nothing, [OwnError(norm=now)], nothing, [OwnError(norm=usually)]) is borne
+
+
+DELTA_RULE = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def forward(self, q, k, v):
+        state, outputs = k.new_zeros(k.shape[1], v.shape[1]), []
+        for t in range(k.shape[0]):
+            state = state + torch.outer(k[t], v[t] - k[t] @ state)
+            outputs.append(q[t] @ state)
+        return torch.stack(outputs).bfloat16()
+
+def get_inputs():
+    return [torch.randn(96, 32) * 0.2, torch.randn(96, 32) * 0.2, torch.randn(96, 8)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_what_recurs_is_not_scaled_to_where_it_explodes() -> None:
+    """A step takes (k.k - 1) times what lies along k: k.k is 32 * 0.04 = 1.3, and 12 where keys are three times as long."""
+    rounds = drawn_rounds(load_reference(DELTA_RULE, small=False), Precision.PYTORCH, "key", other=False)
+    sizes = [float(one.expected.reference[0].double().abs().max()) for one in rounds]
+    assert max(sizes) < 1e6

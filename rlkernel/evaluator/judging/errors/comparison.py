@@ -195,12 +195,12 @@ def wrong_slices(found: torch.Tensor, exact: torch.Tensor, allowed: Tolerance) -
     if exact.numel() <= AT_ONCE:
         return _few_wrong(found, exact, wide, allowed, dims)
     pair = (found.to(wide) - exact, exact)
-    left = torch.stack([_mean_squares(t, -1, wide) for t in pair])  # [2, ...]: the mean over what was summed so far
+    left = torch.stack([_mean_squares(t, -1) for t in pair])  # [2, ...]: the mean over what was summed so far
     most = 2 * allowed.norm * left[1].mean().sqrt()
     flags = []
     for dim in reversed(dims):
         if dim == exact.dim() - 1:
-            missed, size = torch.stack([_mean_squares(t.flatten(0, -2), 0, wide) for t in pair]).sqrt()
+            missed, size = torch.stack([_mean_squares(t.flatten(0, -2), 0) for t in pair]).sqrt()
         else:
             while left.dim() - 2 > dim:
                 left = left.mean(-1)
@@ -214,7 +214,7 @@ def _few_wrong(
 ) -> torch.Tensor:
     """The same of a tensor so small that operators cost more than memory: half as many, which read it once per dimension."""
     exact = exact.to(wide)
-    squares = torch.stack([found - exact, exact]).square_()
+    squares = torch.stack([found - exact, exact]).double().square_()
     means = [squares.mean([axis + 1 for axis in range(exact.dim()) if axis != dim]) for dim in dims]
     missed, size = torch.cat(means, dim=1).sqrt_()  # of the slices of all dimensions, one after the other
     least = 2 * allowed.norm * squares[1].mean().sqrt_()
@@ -222,9 +222,9 @@ def _few_wrong(
     return torch.stack([one.any() for one in wrong.split([exact.shape[dim] for dim in dims])])
 
 
-def _mean_squares(tensor: torch.Tensor, dim: int, wide: torch.dtype) -> torch.Tensor:
-    """The mean of the squares along one dimension, in one pass."""
-    norms: torch.Tensor = torch.linalg.vector_norm(tensor, dim=dim, dtype=wide)
+def _mean_squares(tensor: torch.Tensor, dim: int) -> torch.Tensor:
+    """The mean of the squares along one dimension, in one pass, in float64: float32 has no squares of 1e20."""
+    norms: torch.Tensor = torch.linalg.vector_norm(tensor, dim=dim, dtype=torch.float64)
     return norms.square_().div_(tensor.shape[dim])
 
 

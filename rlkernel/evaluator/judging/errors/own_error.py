@@ -158,10 +158,10 @@ def errors(found: torch.Tensor, exact: torch.Tensor) -> tuple[float, float]:
     wide = torch.promote_types(exact.dtype, torch.float32)
     target = exact.to(wide)
     difference = found.to(wide) - target
-    size = torch.linalg.vector_norm(target).clamp_min(1e-30)
-    miss = torch.linalg.vector_norm(difference)
+    size = torch.linalg.vector_norm(target, dtype=torch.float64).clamp_min(1e-30)  # squares of 1e20 are none of float32
+    miss = torch.linalg.vector_norm(difference, dtype=torch.float64)
     worst = (difference.abs_() / (target.abs() + size / math.sqrt(target.numel())).clamp_min(1e-30)).amax()
-    relative, single = torch.stack([miss / size, worst]).tolist()
+    relative, single = torch.stack([miss / size, worst.double()]).tolist()
     return relative, single
 
 
@@ -176,15 +176,20 @@ def off_by_one(found: torch.Tensor, other: torch.Tensor) -> float:
     return wrong / found.numel() if most == 1 else 0.0
 
 
-def undecided(found: Sequence[torch.Tensor], exact: Sequence[torch.Tensor]) -> int:
-    """How many of the outputs `found` hold whole numbers that are others in float64, where these are no roundings to a neighbour:
-    indices of what the reference itself cannot tell apart, such as the larger one of two equal numbers."""
+def undecided(found: Sequence[torch.Tensor], exact: Sequence[torch.Tensor]) -> float:
+    """The share of whole numbers of `found`, in the output that has most of them, that are others in float64, where these are no
+    roundings to a neighbour: indices of what the reference itself cannot tell apart, such as the larger one of two equal
+    numbers."""
     pairs = [(one, other) for one, other in zip(found, exact, strict=True) if equal_or_wrong(one.dtype)]
-    return sum(not _same(one, other) and not (one.dtype in WHOLE and off_by_one(one, other)) for one, other in pairs)
+    shares = (_differing(one, other) for one, other in pairs if not (one.dtype in WHOLE and off_by_one(one, other)))
+    return max(shares, default=0.0)
 
 
-def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
-    return one.shape == other.shape and torch.equal(valued(one), valued(other))
+def _differing(one: torch.Tensor, other: torch.Tensor) -> float:
+    """The share of elements that differ; 1 where shapes do."""
+    if one.shape != other.shape:
+        return 1.0
+    return int((valued(one) != valued(other)).sum()) / max(1, one.numel())
 
 
 def own_error(

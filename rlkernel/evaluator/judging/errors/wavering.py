@@ -72,20 +72,22 @@ class Wavering(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return made
 
 
-def wavers(build: Callable[[], nn.Module], inputs: Callable[[], list[Any]], seed: int, outputs: Sequence[torch.Tensor]) -> int:
-    """How many of the `outputs` hold whole numbers that are others then; 0 where none holds any, or the reference refuses.
-    build, inputs: the module and the arguments that gave them, as they were before."""
+def wavers(build: Callable[[], nn.Module], inputs: Callable[[], list[Any]], seed: int, outputs: Sequence[torch.Tensor]) -> float:
+    """The share of whole numbers of the `outputs` that are others then, at the first turn in which some are (see `undecided`); 0
+    where there are none, or the reference refuses. build, inputs: the module and the arguments that gave them, as they were
+    before."""
     if not any(equal_or_wrong(output.dtype) for output in outputs):
-        return 0
+        return 0.0
     for turn in range(CALLS):
         try:
+            model, given = build(), inputs()
             with Wavering(turn):
-                found = tensors_of(call(build(), inputs(), seed))
+                found = tensors_of(call(model, given, seed))
         except Exception:  # a reference may refuse such numbers in its own way, and a card may be full
-            return 0
+            return 0.0
         if len(found) == len(outputs) and (others := undecided(outputs, found)):
             return others
-    return 0
+    return 0.0
 
 
 def _whole(tensor: torch.Tensor) -> bool:

@@ -23,7 +23,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from rlkernel.evaluator.judging.inputs.bearing import is_same, places_in_memory, usual_call
 from rlkernel.evaluator.judging.inputs.little import resized
-from rlkernel.evaluator.judging.inputs.met import MEETING, met_by, met_of
+from rlkernel.evaluator.judging.inputs.met import MEETING, is_often, met_by, met_of
 from rlkernel.evaluator.judging.inputs.stress import stressed, stresses
 from rlkernel.evaluator.judging.references.plan import SeededReference
 from rlkernel.evaluator.judging.references.reference_calls import mapped_at, tensors_of
@@ -99,7 +99,7 @@ class _Watching(TorchDispatchMode):  # type: ignore[no-untyped-call]
         for side, number, there in () if operand.is_complex() else _effects(name, given, operand):
             effect = Effect(self._calls, name, side, number, place, not operand.is_floating_point())
             self.possible.add(effect)
-            if bool(there.any()):
+            if is_often(there):
                 self.seen.add(effect)
 
 

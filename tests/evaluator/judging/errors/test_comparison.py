@@ -34,6 +34,19 @@ def norm_error(found: torch.Tensor, exact: torch.Tensor) -> float:
     return errors(found.double(), exact.double())[0]
 
 
+@pytest.mark.parametrize("wide", [torch.float32, torch.float64])
+def test_numbers_whose_squares_float32_cannot_hold_are_compared_all_the_same(wide: torch.dtype) -> None:
+    """Two outputs of 1e25 on a GPU, where the reference in its own dtype is the measure, had a relative error of NaN."""
+    exact = torch.full((64, 32), 1e25).to(wide)
+    found = exact.float() * 1.001
+    assert errors(found, exact) == pytest.approx((1e-3, 5e-4), rel=1e-3)  # (0.001 t) / (t + t)
+    assert not wrong_slices(found, exact, Tolerance(2e-3, 0.1)).any()
+    found[3] = 0.0
+    with patch.object(comparison, "AT_ONCE", 0):
+        many = wrong_slices(found, exact, Tolerance(2e-3, 0.1)).tolist()
+    assert many == wrong_slices(found, exact, Tolerance(2e-3, 0.1)).tolist() == [True, False]
+
+
 def test_errors_by_hand() -> None:
     # difference (0, 0.05), exact norm 5: 0.01; the second element: 0.05 / (4 + 5 / sqrt(2))
     norm, element = errors(torch.tensor([3.0, 4.05]).double(), EXACT)

@@ -78,3 +78,25 @@ def test_they_meet_in_a_round_of_their_own_whose_bounds_are_as_tight() -> None:
     equal = [int((one.inputs[0] == one.inputs[1]).sum()) for one in every]
     assert sum(meets) == 1 and meets == [count > 100 for count in equal]  # one of 2,048 may be equal by chance
     assert [one.expected.allowed[0].norm for one in every if UNSHOWN in one.expected.note] == [5e-5]
+
+
+@pytest.mark.parametrize(("apart", "found"), [(1 << 18, [Met(0, 1, False)]), (1 << 12, [])])
+def test_numbers_that_meet_by_chance_meet_in_no_other_draw(apart: int, found: list[Met | Plant]) -> None:
+    """Of 16 million numbers of two draws one or two are equal, so that whoever takes the other side there is right next time. One
+    in 262,144 is less than one in 100,000, and one in 4,096 is more."""
+    source = f"""
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def forward(self, x, y):
+        return torch.where(x >= y, x.exp(), -y)
+
+def get_inputs():
+    x = torch.arange(1 << 18) % 7 + 0.25
+    return [x, torch.where(torch.arange(1 << 18) % {apart} == 3, x, x.flip(0) + 0.5)]
+
+def get_init_inputs():
+    return []
+"""
+    assert list(plants_of(load_reference(source, small=False), "")) == found

@@ -1,12 +1,14 @@
 """The second look at one call that misses by size alone: by the reference's own error on these very inputs and weights.
 
 They may be worse conditioned than those of the study. Example: batch norms of two rows that are nearly alike, one behind the
-other, magnify every rounding, and by how much depends on the draw.
+other, magnify every rounding, and by how much depends on the draw. A few whole numbers that are others are right where roundings
+decide them (`wavering.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import copy
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -19,8 +21,10 @@ from rlkernel.evaluator.judging.errors.comparison import Match, compare_tensor
 from rlkernel.evaluator.judging.errors.error_passes import ByTorch, Measure
 from rlkernel.evaluator.judging.errors.own_error import OwnError, steady
 from rlkernel.evaluator.judging.errors.tolerance import beside, of_state, tolerance
+from rlkernel.evaluator.judging.errors.wavering import some_give, with_other_roundings
 from rlkernel.evaluator.judging.references.reference_calls import mapped, tensors_of
-from rlkernel.evaluator.messages.judgement import Tolerance
+from rlkernel.evaluator.messages.judgement import Planting, Tolerance
+from rlkernel.evaluator.program.codes import equal_or_wrong
 from rlkernel.evaluator.program.tensors import overlapping
 from rlkernel.types import Precision
 
@@ -51,6 +55,8 @@ class Call:
     """What forward draws from."""
     expected: Any
     """What it returned, see `flags.judging`."""
+    shown: Planting | None = None
+    """What was done to the inputs, so that they show something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +88,14 @@ class _Side:
         return compare_tensor(self.found, self.wanted, measure, allowed=allowed, overlapping=shared, where=self.where)
 
 
+def _by_roundings(side: _Side, place: int, made: Call, draw: Callable[[], list[Any]]) -> bool:
+    """Whether an output of whole numbers is one that roundings may give."""
+    if not equal_or_wrong(side.wanted.dtype):
+        return False
+    turns = with_other_roundings(lambda: copy.deepcopy(made.model), draw, made.seed)
+    return some_give(side.found, side.wanted, place, turns)
+
+
 def look_closer(
     output: Any, made: Call, state: Mapping[str, Changed], precision: Precision, passes: Measure = ByTorch
 ) -> Match:  # fmt: skip
@@ -93,12 +107,12 @@ def look_closer(
     found = [*outputs, *(one.found for one in state.values())]
     wanted += [one.wanted for one in state.values()]
     draw = partial(mapped, made.inputs, torch.clone)
-    own = measured(made.model, draw, made.seed, wanted, tuple(state), precision, passes=passes)
+    own = measured(made.model, draw, made.seed, wanted, tuple(state), precision, shown=made.shown, passes=passes)
     sides = [_Side(*row) for row in zip(found, wanted, own.exact, own.errors, names, strict=True)]
     limits = [tolerance(one.wanted.dtype, steady(one.own), precision) for one in sides[: len(outputs)]]
-    for side, limit in zip(sides, limits, strict=False):
+    for place, (side, limit) in enumerate(zip(sides, limits, strict=False)):
         match = side.match(limit, precision)
-        if not match.matches:
+        if not match.matches and not (match.numeric and _by_roundings(side, place, made, draw)):
             return match
     for side, changed in zip(sides[len(outputs) :], state.values(), strict=True):
         allowed = of_state(side.wanted.dtype, steady(side.own), wanted[: len(outputs)], limits, precision)

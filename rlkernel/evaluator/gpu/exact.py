@@ -22,10 +22,12 @@ from rlkernel.evaluator.judging.errors.noise import confirmed, moved_call
 from rlkernel.evaluator.judging.errors.own_error import Cores, OwnError, errors, own_error
 from rlkernel.evaluator.judging.errors.tensor_cores import cores_of
 from rlkernel.evaluator.judging.errors.tolerance import FLOOR
-from rlkernel.evaluator.judging.inputs.nudging import nudge
+from rlkernel.evaluator.judging.inputs.nudging import nudging
+from rlkernel.evaluator.judging.inputs.shown import held, meant
 from rlkernel.evaluator.judging.references.flags import judging
 from rlkernel.evaluator.judging.references.reference_calls import REFUSALS, call, doubled, mapped, state_of, tensors_of
 from rlkernel.evaluator.judging.references.widening import WAYS, usual_dtypes
+from rlkernel.evaluator.messages.judgement import Planting
 from rlkernel.evaluator.program.codes import equal_or_wrong, holds_numbers, valued, widened
 from rlkernel.types import Precision
 
@@ -35,7 +37,7 @@ CHUNKS = (2, 4, 8, 16, 32)
 Draw = Callable[[], list[Any]]
 """Gives forward's arguments, the same ones each time, in memory of their own."""
 Change = Callable[[torch.Tensor], torch.Tensor]
-"""Gives an argument in float64."""
+"""Gives the tensors among the arguments in float64, one after the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +59,19 @@ def measured(
     names: Sequence[str],
     precision: Precision,
     *,
+    shown: Planting | None = None,
     gaps: bool = True,
     passes: Measure = ByTorch,
 ) -> Measured:
     """What a call of the reference misses by that gave `found`: its outputs, and behind them its parameters and buffers of these
-    `names`. `model` is as it was before that call, and stays so. `gaps`: whether values of an output may count as huge. `passes`:
-    what reads the tensors."""
+    `names`. `model` is as it was before that call, and stays so. `shown`: what was done to the inputs, so that they show
+    something; `gaps`: whether values of an output may count as huge; `passes`: what reads the tensors."""
     exactly = partial(exact_outputs, model, draw, seed, found, names=names)
+    near = partial(nudging, meant=meant(shown), held=held(shown))
     with judging(precision):
         rounded, exact = cores_of(exactly, found, precision)
         exact = exact or exactly() or list(found)
-        moved = exactly(nudged=True) or exact
+        moved = exactly(near) or exact
     cores: Sequence[Cores | None] = rounded or [None] * len(found)
     rows, outputs = list(zip(found, exact, moved, cores, strict=True)), len(found) - len(names)
     own = [own_error(f, e, m, c, gaps=gaps, passes=passes) for f, e, m, c in rows[:outputs]]
@@ -78,19 +82,20 @@ def measured(
 
 
 def exact_outputs(
-    model: nn.Module, draw: Draw, seed: int, found: Sequence[torch.Tensor], *, names: Sequence[str] = (), nudged: bool = False
-) -> list[torch.Tensor] | None:
-    """The outputs in float64; `nudged`: on inputs moved by their own rounding. None where the reference does not run in float64.
+    model: nn.Module, draw: Draw, seed: int, found: Sequence[torch.Tensor], changing: Callable[[], Change] = lambda: doubled, *,
+    names: Sequence[str] = (),
+) -> list[torch.Tensor] | None:  # fmt: skip
+    """The outputs in float64. None where the reference does not run in float64. `changing` gives what makes float64 of the
+    arguments of one call.
 
     Behind the outputs stand the parameters and buffers of these `names` as the call leaves them, and so in `found`, what the call
     gave in its own dtype. Where forward runs in chunks, these are their own measure. `model` is as it was before that call, and
     stays so. At its most, this holds the inputs and outputs once in float64 beside what the caller holds, and what forward makes
     between.
     """
-    change = nudge if nudged else doubled
     for way in range(len(WAYS)):
         try:
-            return _whole(model, draw, seed, change, names, way)
+            return _whole(model, draw, seed, changing(), names, way)
         except torch.OutOfMemoryError:
             if way:
                 return None
@@ -103,7 +108,7 @@ def exact_outputs(
     for count in CHUNKS:
         torch.cuda.empty_cache()
         try:
-            made = _along_the_batch(model, draw, seed, found[:outputs], change, count)
+            made = _along_the_batch(model, draw, seed, found[:outputs], changing, count)
             return None if made is None else [*made, *found[outputs:]]
         except torch.OutOfMemoryError:
             continue
@@ -132,7 +137,7 @@ def _along_the_batch(
     draw: Draw,
     seed: int,
     found: Sequence[torch.Tensor],
-    change: Change,
+    changing: Callable[[], Change],
     count: int,
 ) -> list[torch.Tensor] | None:
     """The same in `count` chunks of the first dimension; None where that is not the same function."""
@@ -151,7 +156,7 @@ def _along_the_batch(
         if not all(_alike(a, f[start : start + rows]) for a, f in zip(again, found, strict=True)):
             return None
         del again
-        for whole, one in zip(made, tensors_of(call(wide_model, mapped(part, change), seed)), strict=True):
+        for whole, one in zip(made, tensors_of(call(wide_model, mapped(part, changing()), seed)), strict=True):
             whole[start : start + rows].copy_(one)
     return made
 

@@ -158,7 +158,9 @@ class Measuring:
             return ready.pop() if ready else problem.inputs(seed, kind)
 
         gaps = kind.balance is None  # see `judging.drawing`
-        own = measured(model, draw, forward_seed, found, tuple(state), precision, gaps=gaps, passes=passes)
+        own = measured(
+            model, draw, forward_seed, found, tuple(state), precision, shown=kind.shown, gaps=gaps, passes=passes
+        )  # fmt: skip
         errors, products = own.errors, own.cores and any(o.dtype is torch.float32 for o in outputs)
         unsure = undecided(outputs, own.exact[: len(outputs)])
         if not unsure and (kind == USUAL or kind.stress is not Stress.NONE):

@@ -205,7 +205,7 @@ class Session(Rounds):
             return match
         model = self._reference(one.seeds, one.kind)
         try:
-            made = Call(model, self.problem.inputs(one.seeds.inputs, one.kind), one.seeds.forward, one.expected)
+            made = Call(model, self.problem.inputs(one.seeds.inputs, one.kind), one.seeds.forward, one.expected, one.kind.shown)
             if look_closer(one.outcome.output, made, one.state, self.precision, passes).matches:
                 return Match(True, "", match.error)
             return replace(match, detail=match.detail + self._ignored(one))

@@ -22,7 +22,6 @@ from rlkernel.evaluator.judging.errors.tensor_cores import cores_of
 from rlkernel.evaluator.judging.errors.tolerance import beside as more_exact
 from rlkernel.evaluator.judging.errors.tolerance import of_state, tolerance
 from rlkernel.evaluator.judging.inputs.nudging import is_finer, is_finest, nudged
-from rlkernel.evaluator.judging.inputs.one_sided import side_weights
 from rlkernel.evaluator.judging.inputs.places import places as places_of
 from rlkernel.evaluator.judging.inputs.shown import held, meant, note_of, put
 from rlkernel.evaluator.judging.inputs.stress import (
@@ -34,10 +33,10 @@ from rlkernel.evaluator.judging.inputs.stress import (
     holds_one,
     stressed,
 )
+from rlkernel.evaluator.judging.modules import made, otherwise
 from rlkernel.evaluator.judging.references.plan import Plan, SeededReference, Terms
 from rlkernel.evaluator.judging.references.reference_calls import (
     REFUSALS,
-    balance_state,
     balanced,
     call,
     counts_as_state,
@@ -48,8 +47,8 @@ from rlkernel.evaluator.judging.references.reference_calls import (
     tensors_of,
 )
 from rlkernel.evaluator.judging.rounds import Expected, fates
-from rlkernel.evaluator.messages.judgement import Balance, Edge, InputFate, OneSided, Places, Planting, Stress, Tolerance
-from rlkernel.evaluator.program.codes import valued, widened
+from rlkernel.evaluator.messages.judgement import Balance, Edge, InputFate, Places, Planting, Stress, Tolerance
+from rlkernel.evaluator.program.codes import equal_or_wrong, valued, widened
 from rlkernel.evaluator.program.tensors import flatten, lent
 
 BALANCED = "operands out of half precision's range"
@@ -104,11 +103,8 @@ class Construction:
         self._seeds = seeds
         init_seed = seeds.getrandbits(SEED_BITS)
         plan = Plan(reference, terms, init_seed, other, [])
-        self.model = plan.perturbed() if perturbed else plan.drawn()
-        if balance is not None:
-            balance_state(self.model, balance)
-        if isinstance(planting, OneSided):
-            side_weights(self.model, reference.fixed)
+        self._build = partial(made, plan, perturbed, balance, planting)
+        self.model = self._build()
         self._given = _copied(state_of(self.model))
         self._prepared = bool(terms.before.usual or (other and terms.before.other))
         if self._prepared:
@@ -161,6 +157,7 @@ class Construction:
         own_of_state = dict(zip(changed, map(steady, errors[len(found) :]), strict=True))
         errors = errors[: len(found)]
         allowed = tuple(tolerance(f.dtype, error, self.precision) for f, error in zip(found, errors, strict=True))
+        whole_numbers, alone = any(equal_or_wrong(t.dtype) for t in found), not (self.calls and changed)
         expected = Expected(
             structure, tuple(found), tuple(exact), tuple(after), tuple(before), told, allowed, beside=beside,
             choices=self._choices,
@@ -173,6 +170,7 @@ class Construction:
             ordinary=stress is Stress.NONE and not (self.plan.other or self.perturbed or self.balance or self.planting),
             lent=tuple(lent(f, after) for f in found),
             blame=self.plan.blame(inputs, forward_seed) if self.perturbed and not self.calls else None,
+            otherwise=otherwise(self.plan, self._build, inputs, forward_seed) if whole_numbers and alone else None,
         )  # fmt: skip
         given, self._given = self._given, {}
         self.calls += 1

@@ -27,6 +27,7 @@ from functools import cache, partial
 import torch
 
 from rlkernel.evaluator.draws import SEED_BITS, draws
+from rlkernel.evaluator.judging import modules
 from rlkernel.evaluator.judging.construction import Construction, Round
 from rlkernel.evaluator.judging.errors.conversions import Conversions
 from rlkernel.evaluator.judging.errors.own_error import REFERENCE_FACTOR, OwnError, undecided
@@ -60,7 +61,8 @@ TIGHT = 0.25
 def not_finite(outputs: Sequence[torch.Tensor]) -> tuple[bool, bool]:
     """Whether an output holds NaN, and whether one holds infinity, or more than `MOST`."""
     floats = [valued(t) for t in outputs if t.is_floating_point()]
-    return any(bool(torch.isnan(t).any()) for t in floats), any(bool((t.abs() > MOST).any()) for t in floats)
+    large = (t.abs() > min(MOST, torch.finfo(t.dtype).max) for t in floats)
+    return any(bool(torch.isnan(t).any()) for t in floats), any(bool(t.any()) for t in large)
 
 
 def _bearable(drawn: Round, usual: Round) -> bool:
@@ -205,11 +207,9 @@ def _perturbed(reference: SeededReference, usual: Round, terms: Terms, seeds: ra
 def _wavers(reference: SeededReference, drawn: Round, terms: Terms, *, perturbed: bool) -> float:
     """The share of whole numbers of the reference in a round that roundings decide. perturbed: at other constants."""
     plan = Plan(reference, terms, drawn.init_seed, False, drawn.first_inputs)
-    made = plan.perturbed if perturbed else plan.drawn
+    again, outputs = partial(mapped, drawn.inputs, torch.clone), drawn.expected.reference
     with terms.usual.bounded():
-        return wavers(
-            lambda: plan.prepare(made()), partial(mapped, drawn.inputs, torch.clone), drawn.forward_seed, drawn.expected.reference
-        )  # fmt: skip
+        return wavers(lambda: plan.prepare(modules.made(plan, perturbed)), again, drawn.forward_seed, outputs)
 
 
 def _out_of_range(reference: Reference, usual: Round, terms: Terms, seeds: random.Random) -> Round | None:

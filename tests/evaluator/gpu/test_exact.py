@@ -11,6 +11,7 @@ from torch import nn
 
 from rlkernel.evaluator.gpu import exact
 from rlkernel.evaluator.gpu.exact import exact_outputs
+from rlkernel.evaluator.judging.inputs.nudging import nudging
 from rlkernel.evaluator.judging.references.reference_calls import call, tensors_of
 
 WEIGHT = torch.randn(5, generator=torch.Generator().manual_seed(1))
@@ -108,7 +109,7 @@ def test_state_stands_behind_the_outputs(short_of_memory: list[int], monkeypatch
 
 def test_nudged_inputs_are_off_by_half_of_their_rounding_at_most() -> None:
     model = Rows(lambda x, y: x)
-    found = exact_outputs(model, draw, 0, wanted(model), nudged=True)
+    found = exact_outputs(model, draw, 0, wanted(model), nudging)
     assert found is not None
     right = draw()[0].double() * WEIGHT.double()
     off = ((found[0] - right) / right).abs()

@@ -232,6 +232,16 @@ def test_what_a_reference_cannot_tell_itself_is_not_borne(room: Any) -> None:
     assert usual.as_tight(usual)
 
 
+def test_planted_numbers_stay_where_inputs_move_by_their_rounding(room: Any) -> None:
+    """Beside a bound the answer is another one: of an eighth of the numbers half were shrunk and half were not, which made an
+    error of the reference's own of 3 %, and a wrong bound right."""
+    problem = room.problem.GpuProblem(
+        SOURCE.format(answer="nn.functional.hardshrink(x, 0.25) + 2 * y", y=BOTH, made="pass"), "problem"
+    )
+    seen = room.measuring.Measuring(problem, Precision.PYTORCH).see(room.problem.Kind(shown=Plant(0, (0.25,))))
+    assert seen.errors[0].norm < 1e-6
+
+
 def test_errors_of_such_a_round_excuse_no_other(known: Any) -> None:
     """Made a thousand times as small, the input is lost beside 512."""
     made = "self.register_buffer('mean', torch.zeros(32))"

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from rlkernel.evaluator.judging.construction import BALANCED, Round
-from rlkernel.evaluator.judging.drawing import LOOSE, bearable, draw_rounds
+from rlkernel.evaluator.judging.drawing import LOOSE, MOST, bearable, draw_rounds, not_finite
 from rlkernel.evaluator.judging.errors.own_error import REFERENCE_FACTOR, OwnError, huge_from
 from rlkernel.evaluator.judging.references.plan import AT_ONCE, Before
 from rlkernel.reference import Reference, load_reference
@@ -263,3 +263,12 @@ def test_what_recurs_is_not_scaled_to_where_it_explodes() -> None:
     rounds = drawn_rounds(load_reference(DELTA_RULE, small=False), Precision.PYTORCH, "key", other=False)
     sizes = [float(one.expected.reference[0].double().abs().max()) for one in rounds]
     assert max(sizes) < 1e6
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_what_is_not_finite_in_each_dtype(dtype: torch.dtype) -> None:
+    most = min(MOST, torch.finfo(dtype).max)
+    assert not_finite([torch.tensor([most, -most], dtype=dtype), torch.arange(3)]) == (False, False)
+    assert not_finite([torch.tensor([1.0, -math.inf], dtype=dtype)]) == (False, True)
+    assert not_finite([torch.tensor([1.0, math.nan], dtype=dtype)]) == (True, False)
+    assert not_finite([torch.tensor([2 * MOST], dtype=dtype)]) == (False, True)

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from rlkernel.evaluator.judging.errors.own_error import errors, off_by_one
+from rlkernel.evaluator.judging.errors.tolerance import MOST_ROUNDED
 from rlkernel.evaluator.messages.judgement import Tolerance
 from rlkernel.evaluator.program.codes import equal_or_wrong, valued
 
@@ -35,7 +36,8 @@ class Match:
     detail: str = ""
     error: float = 0.0
     numeric: bool = False
-    """The miss is one of size alone, so that a closer look at the reference's own error may forgive it."""
+    """The miss is one of size alone, or of a few whole numbers, so that a closer look at the reference's own error, or at what
+    roundings decide, may forgive it."""
     place: str = ""
     """Where values differ, for people alone (`place.place_of`)."""
 
@@ -118,7 +120,8 @@ def decide(
         wrong = int(sizes.miss)
         if 0 < wrong <= allowed.element * found.numel() and off_by_one(found, reference) > 0:
             return Match(True, "", math.sqrt(wrong) / float(torch.linalg.vector_norm(reference.double()).clamp_min(1.0)))
-        return Match(wrong == 0, f"{where}: {wrong} of {found.numel()} elements differ" if wrong else "", float(wrong > 0))
+        detail = f"{where}: {wrong} of {found.numel()} elements differ" if wrong else ""
+        return Match(wrong == 0, detail, float(wrong > 0), numeric=0 < wrong <= MOST_ROUNDED * found.numel())
     found, reference, exact = valued(found), valued(reference), valued(exact)
     if reference.is_complex():
         found, reference, exact = (torch.view_as_real(t) for t in (found, reference, exact))

@@ -49,7 +49,7 @@ ELEMENT_FLOOR = {torch.float64: 1e-7, torch.float32: 1e-3, torch.float16: 2e-2, 
 roundings, of codes the next one."""
 TF32_ELEMENT_FLOOR = 2e-2
 MOST_ROUNDED = 0.05
-"""Share of an output's whole numbers that may be off by one at most."""
+"""Share of an output's whole numbers that may be off by one at most, or be others because roundings decide them."""
 ROUNDED = 0.3
 """Norm-relative error up to which the reference rounds, and does not jump."""
 

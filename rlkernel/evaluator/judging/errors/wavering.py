@@ -4,12 +4,16 @@ Float64 tells it where float32 cannot tell numbers apart (`own_error.undecided`)
 `argmax(tanh(x))` for an x of 8, whoever writes tanh as `2 * sigmoid(2 * x) - 1` has equal numbers where tanh has two neighbours.
 So the reference is called again, with a few units in the last place less of whatever two right kernels may round otherwise. Equal
 numbers get the same change: which of them is named is no question of rounding. None becomes larger, so that a share stays below
-1 and a place within its table; and a count stays what it is. Source: ours, after Monte Carlo arithmetic.
+1 and a place within its table; and a count stays what it is.
+
+It is asked twice: of a round before candidates are judged in it, and of a candidate that gives a few other numbers. At full shape
+there may be one such number in any draw, which is right where another rounding gives it. Source: ours, after Monte Carlo
+arithmetic.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -78,16 +82,35 @@ def wavers(build: Callable[[], nn.Module], inputs: Callable[[], list[Any]], seed
     before."""
     if not any(equal_or_wrong(output.dtype) for output in outputs):
         return 0.0
+    turns = with_other_roundings(build, inputs, seed)
+    return next((share for found in turns if len(found) == len(outputs) and (share := undecided(outputs, found))), 0.0)
+
+
+def with_other_roundings(
+    build: Callable[[], nn.Module], inputs: Callable[[], list[Any]], seed: int
+) -> Iterator[Sequence[torch.Tensor]]:  # fmt: skip
+    """The outputs of a reference with other roundings, again and again; none any more where it refuses them."""
     for turn in range(CALLS):
         try:
             model, given = build(), inputs()
             with Wavering(turn):
                 found = tensors_of(call(model, given, seed))
         except Exception:  # a reference may refuse such numbers in its own way, and a card may be full
-            return 0.0
-        if len(found) == len(outputs) and (others := undecided(outputs, found)):
-            return others
-    return 0.0
+            return
+        yield found
+
+
+def some_give(found: torch.Tensor, wanted: torch.Tensor, place: int, turns: Iterable[Sequence[torch.Tensor]]) -> bool:
+    """Whether each whole number of an output that is not the `wanted` one is what the reference gives there in one of the
+    `turns`. place: of the output among all. Both have one shape and dtype."""
+    right = found == wanted
+    for turn in turns:
+        if place >= len(turn) or turn[place].shape != found.shape:
+            return False
+        right |= found == turn[place]
+        if bool(right.all()):
+            return True
+    return False
 
 
 def _whole(tensor: torch.Tensor) -> bool:

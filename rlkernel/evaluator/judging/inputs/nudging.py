@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -49,9 +49,18 @@ def nudged(
     inputs: list[Any], edges: Sequence[Edge] = (), output: torch.dtype | None = None, meant: Sequence[float] = (),
     held: Sequence[int] = (),
 ) -> list[Any]:  # fmt: skip
-    """Inputs in float64, moved by their own rounding. Rows of `edges` stay as they are: what their rounding would do says nothing
-    of the others, which have the same bounds. So do inputs that are coarser than an `output`, numbers that are `meant`
-    as they are, and the inputs at the places `held`: beside a bound the answer is another one."""
+    """Inputs in float64, moved by their own rounding, but for what stays, see `nudging`."""
+    change = nudging(edges, output, meant, held)
+    return [mapped(x, change) for x in inputs]
+
+
+def nudging(
+    edges: Sequence[Edge] = (), output: torch.dtype | None = None, meant: Sequence[float] = (), held: Sequence[int] = ()
+) -> Callable[[torch.Tensor], torch.Tensor]:
+    """What moves the inputs by their own rounding, one tensor of them after the other. Rows of `edges` stay as they are: what
+    their rounding would do says nothing of the others, which have the same bounds. So do inputs that are coarser than an
+    `output`, numbers that are `meant` as they are, and the inputs at the places `held`: beside a bound the answer is another
+    one."""
     places, known = itertools.count(), {edge.place: edge for edge in edges}
     coarsest = math.inf if output is None else torch.finfo(output).eps
 
@@ -64,4 +73,4 @@ def nudged(
             moved = torch.where(tensor == number, number, moved)
         return moved if edge is None else with_rows_of(moved, tensor, edge)
 
-    return [mapped(x, change) for x in inputs]
+    return change

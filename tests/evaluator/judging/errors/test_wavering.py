@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from rlkernel.evaluator.judging.drawing import draw_rounds
-from rlkernel.evaluator.judging.errors.wavering import moved, wavers
+from rlkernel.evaluator.judging.errors.wavering import moved, some_give, wavers, with_other_roundings
 from rlkernel.evaluator.judging.references.reference_calls import call, tensors_of
 from rlkernel.reference import load_reference
 from rlkernel.types import Precision
@@ -28,7 +28,7 @@ class Answer(nn.Module):
         return self.answer(x)
 
 
-def unsure(answer: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> int:
+def unsure(answer: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> float:
     return wavers(lambda: Answer(answer), lambda: [x.clone()], 0, tensors_of(call(Answer(answer), [x], 0)))
 
 
@@ -48,8 +48,21 @@ def unsure(answer: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> i
         (lambda x: x.sum(1).long() % 7, torch.full((1, 4), 2.0**24), 1),  # above what float32 counts to
     ],
 )
-def test_wavers(answer: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor, found: int) -> None:
+def test_wavers(answer: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor, found: float) -> None:
     assert unsure(answer, x) == found
+
+
+def test_it_is_the_share_of_numbers_that_waver() -> None:
+    apart = torch.linspace(0, 1, 4).repeat(7, 1)
+    assert unsure(lambda x: torch.tanh(x).argmax(1), torch.cat([apart, NEIGHBOURS])) == 1 / 8
+
+
+@pytest.mark.parametrize(("found", "right"), [([3, 2], True), ([3, 1], True), ([3, 0], False), ([0, 1], False)])
+def test_numbers_that_some_rounding_gives(found: list[int], right: bool) -> None:
+    """Of the first row no rounding decides, and of the second one names either neighbour."""
+    x = torch.cat([torch.linspace(0, 1, 4)[None], NEIGHBOURS])
+    turns = with_other_roundings(lambda: Answer(lambda x: torch.tanh(x).argmax(1)), lambda: [x.clone()], 0)
+    assert some_give(torch.tensor(found), torch.tensor([3, 2]), 0, turns) is right
 
 
 def test_a_reference_that_refuses_such_numbers_is_not_known_to_waver() -> None:

@@ -1,0 +1,33 @@
+"""Modules of a reference as a round begins with them, made from their plan alone: a round holds no second copy of its weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from torch import nn
+
+from rlkernel.evaluator.judging.errors.wavering import with_other_roundings
+from rlkernel.evaluator.judging.inputs.one_sided import side_weights
+from rlkernel.evaluator.judging.references.plan import Plan
+from rlkernel.evaluator.judging.references.reference_calls import balance_state, mapped
+from rlkernel.evaluator.messages.judgement import Balance, OneSided, Planting
+
+Turns = Iterable[Sequence[torch.Tensor]]
+"""The outputs of one call, again and again."""
+
+
+def made(plan: Plan, perturbed: bool, balance: Balance | None = None, planting: Planting | None = None) -> nn.Module:
+    """A new module, with what is done to its parameters for a round, before the calls that prepare it."""
+    model = plan.perturbed() if perturbed else plan.drawn()
+    if balance is not None:
+        balance_state(model, balance)
+    return side_weights(model, plan.reference.fixed) if isinstance(planting, OneSided) else model
+
+
+def otherwise(plan: Plan, build: Callable[[], nn.Module], inputs: list[Any], forward_seed: int) -> Callable[[], Turns]:
+    """What gives the outputs of a call with other roundings. build: a module before the calls that prepare it."""
+    again = partial(mapped, inputs, torch.clone)
+    return partial(with_other_roundings, lambda: plan.prepare(build()), again, forward_seed)

@@ -22,6 +22,7 @@ from rlkernel.evaluator.judging.errors.error_passes import ByTorch, Measure
 from rlkernel.evaluator.judging.errors.own_error import OwnError, steady
 from rlkernel.evaluator.judging.errors.tolerance import beside, of_state, tolerance
 from rlkernel.evaluator.judging.errors.wavering import some_give, with_other_roundings
+from rlkernel.evaluator.judging.references.flags import judging
 from rlkernel.evaluator.judging.references.reference_calls import mapped, tensors_of
 from rlkernel.evaluator.messages.judgement import Planting, Tolerance
 from rlkernel.evaluator.program.codes import equal_or_wrong
@@ -88,12 +89,13 @@ class _Side:
         return compare_tensor(self.found, self.wanted, measure, allowed=allowed, overlapping=shared, where=self.where)
 
 
-def _by_roundings(side: _Side, place: int, made: Call, draw: Callable[[], list[Any]]) -> bool:
+def _by_roundings(side: _Side, place: int, made: Call, draw: Callable[[], list[Any]], precision: Precision) -> bool:
     """Whether an output of whole numbers is one that roundings may give."""
     if not equal_or_wrong(side.wanted.dtype):
         return False
     turns = with_other_roundings(lambda: copy.deepcopy(made.model), draw, made.seed)
-    return some_give(side.found, side.wanted, place, turns)
+    with judging(precision):  # as ever: what cuDNN ships with is tf32
+        return some_give(side.found, side.wanted, place, turns)
 
 
 def look_closer(
@@ -112,7 +114,7 @@ def look_closer(
     limits = [tolerance(one.wanted.dtype, steady(one.own), precision) for one in sides[: len(outputs)]]
     for place, (side, limit) in enumerate(zip(sides, limits, strict=False)):
         match = side.match(limit, precision)
-        if not match.matches and not (match.numeric and _by_roundings(side, place, made, draw)):
+        if not match.matches and not (match.numeric and _by_roundings(side, place, made, draw, precision)):
             return match
     for side, changed in zip(sides[len(outputs) :], state.values(), strict=True):
         allowed = of_state(side.wanted.dtype, steady(side.own), wanted[: len(outputs)], limits, precision)

@@ -19,7 +19,7 @@ from rlkernel.evaluator.gpu import showing
 from rlkernel.evaluator.gpu.exact import exact_outputs, measured
 from rlkernel.evaluator.gpu.fused_errors import passes
 from rlkernel.evaluator.gpu.kinds import USUAL, Kind
-from rlkernel.evaluator.judging.drawing import HALF, as_sure, as_tight, bearable, hardest, not_finite, resolved
+from rlkernel.evaluator.judging.drawing import HALF, as_exact, as_sure, as_tight, bearable, hardest, not_finite, resolved
 from rlkernel.evaluator.judging.errors.comparison import bits
 from rlkernel.evaluator.judging.errors.own_error import ELEMENT_CAP, OwnError, own_error, steady, undecided
 from rlkernel.evaluator.judging.errors.tensor_cores import balance_of, halved
@@ -52,7 +52,7 @@ class Seen:
     """The reference's own in each output."""
     state: dict[str, tuple[torch.dtype, OwnError]]
     """The same of the parameters and buffers that forward changes, with their dtypes."""
-    infinite: tuple[bool, bool]
+    infinite: tuple[bool, bool, bool]
     """What `not_finite` tells of the outputs."""
     fates: tuple[InputFate, ...]
     products: bool
@@ -83,8 +83,8 @@ class Seen:
         return replace(self, errors=tuple(replace(own, noise=0.0) for own in self.errors), state=state)
 
     def bearable(self, usual: Seen) -> bool:
-        """Whether the reference is as finite as it usually is, tf32 and itself as exact as they must be, and indices as certain
-        as usually."""
+        """Whether the reference is as finite as it usually is, tf32 as exact as it must be, and it is as sure of what it gives as
+        usually."""
         if any(now and not before for now, before in zip(self.jumps, usual.jumps, strict=True)):
             return False
         if not as_sure(self.undecided, usual.undecided):
@@ -227,6 +227,8 @@ class Measuring:
                 kind = Kind(stress=stress, perturbed=True, plants=plants, places=there)
                 found = self._tried(kind)
                 if found is None or not found.bearable(usual) or (plants and not tells(idle, usual.only, found.only)):
+                    continue
+                if not as_exact(stress, found.errors, usual.errors):
                     continue
                 if stress is not Stress.EXTREME or found.as_tight(usual):
                     return kind, found

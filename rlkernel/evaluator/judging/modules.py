@@ -30,4 +30,4 @@ def made(plan: Plan, perturbed: bool, balance: Balance | None = None, planting: 
 def otherwise(plan: Plan, build: Callable[[], nn.Module], inputs: list[Any], forward_seed: int) -> Callable[[], Turns]:
     """What gives the outputs of a call with other roundings. build: a module before the calls that prepare it."""
     again = partial(mapped, inputs, torch.clone)
-    return partial(with_other_roundings, lambda: plan.prepare(build()), again, forward_seed)
+    return partial(with_other_roundings, lambda: plan.prepare(build()), again, forward_seed, plan.terms.usual.bounded)

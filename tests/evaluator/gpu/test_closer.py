@@ -12,6 +12,8 @@ from torch import nn
 from rlkernel.evaluator.gpu.closer import Call, Changed, look_closer
 from rlkernel.evaluator.judging.errors.comparison import compare_tensor
 from rlkernel.evaluator.judging.errors.noise import moved_call
+from rlkernel.evaluator.judging.errors.wavering import CALLS
+from rlkernel.evaluator.judging.references.flags import set_precision
 from rlkernel.evaluator.judging.references.reference_calls import call, state_of, tensors_of
 from rlkernel.evaluator.messages.judgement import Tolerance
 from rlkernel.types import Precision
@@ -113,3 +115,21 @@ def test_a_place_that_roundings_decide_may_be_another_one_and_no_further(place: 
     assert (
         look_closer(found, Call(Largest(), [x], 0, expected), {}, Precision.PYTORCH).detail == "output: 8 of 64 elements differ"
     )
+
+
+def test_other_roundings_are_those_of_a_reference_without_tf32() -> None:
+    """As PyTorch ships it, cuDNN computes in tf32, by which far more places would be others."""
+    seen = list[bool]()
+
+    class Noting(Largest):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            seen.append(torch.backends.cudnn.allow_tf32)
+            return super().forward(x)
+
+    x = torch.linspace(0, 1, 4).repeat(64, 1)
+    expected = call(Largest(), [x], 0)
+    found = expected.clone()
+    found[7] = 0
+    set_precision(Precision.PYTORCH)
+    assert not look_closer(found, Call(Noting(), [x], 0, expected), {}, Precision.PYTORCH).matches
+    assert len(seen) > CALLS and not any(seen)

@@ -8,9 +8,10 @@ import pytest
 import torch
 
 from rlkernel.evaluator.judging.construction import BALANCED, Round
-from rlkernel.evaluator.judging.drawing import LOOSE, MOST, bearable, draw_rounds, not_finite
+from rlkernel.evaluator.judging.drawing import LOOSE, MOST, as_exact, draw_rounds, not_finite
 from rlkernel.evaluator.judging.errors.own_error import REFERENCE_FACTOR, OwnError, huge_from
 from rlkernel.evaluator.judging.references.plan import AT_ONCE, Before
+from rlkernel.evaluator.messages.judgement import Stress
 from rlkernel.reference import Reference, load_reference
 from rlkernel.types import Precision
 
@@ -229,13 +230,61 @@ def test_inputs_are_less_large_where_eight_times_are_not_borne(scale: float, not
         (0.04, 0.03, True),  # it errs as much as ever
     ],
 )
-def test_a_round_in_which_the_reference_errs_by_so_much_that_anything_is_right_is_not_borne(
+def test_stress_under_which_the_reference_errs_by_so_much_that_anything_is_right_is_too_much(
     now: float, usually: float, borne: bool
 ) -> None:
     """The state of a delta rule grows with each step where keys are three times as long, and what is rounded with it: chunks of
-    64 steps, which are right, differed by a third."""
-    nothing = (False, False)
-    assert bearable(nothing, [OwnError(norm=now)], nothing, [OwnError(norm=usually)]) is borne
+    64 steps, which are right, differed by a third. What other constants make of it has nothing milder beside it."""
+    assert as_exact(Stress.SCALED, [OwnError(norm=now)], [OwnError(norm=usually)]) is borne
+    assert as_exact(Stress.NONE, [OwnError(norm=now)], [OwnError(norm=usually)])
+
+
+ZERO_GATE = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear, self.gate = nn.Linear(64, 64), nn.Parameter(torch.zeros(64))
+        self.to(torch.bfloat16)
+
+    def forward(self, x):
+        return x + self.gate * torch.exp(self.linear(x).cumsum(-1))
+
+def get_inputs():
+    return [torch.randn(64, 64, dtype=torch.bfloat16)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_a_branch_behind_a_gate_of_zeros_is_shown_although_it_errs_by_more_than_what_passes_it_by() -> None:
+    """The gate stayed zero in every round, so that whatever stood behind it was right."""
+    rounds = drawn_rounds(load_reference(ZERO_GATE, small=False), Precision.PYTORCH, "key", other=False)
+    assert max(float(one.state["gate"].abs().max()) for one in rounds if one.state) > 0.25
+
+
+MASKED = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.exp(4 * x).masked_fill(torch.ones(64, 64, dtype=torch.bool).triu(1), torch.finfo(torch.float32).min)
+
+def get_inputs():
+    return [torch.randn(64, 64)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_a_mask_filled_with_the_lowest_number_makes_no_infinity_bearable() -> None:
+    for one in drawn_rounds(load_reference(MASKED, small=False), Precision.PYTORCH, "key", other=False):
+        assert bool(torch.isfinite(one.expected.reference[0]).all())
 
 
 DELTA_RULE = """
@@ -268,7 +317,11 @@ def test_what_recurs_is_not_scaled_to_where_it_explodes() -> None:
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
 def test_what_is_not_finite_in_each_dtype(dtype: torch.dtype) -> None:
     most = min(MOST, torch.finfo(dtype).max)
-    assert not_finite([torch.tensor([most, -most], dtype=dtype), torch.arange(3)]) == (False, False)
-    assert not_finite([torch.tensor([1.0, -math.inf], dtype=dtype)]) == (False, True)
-    assert not_finite([torch.tensor([1.0, math.nan], dtype=dtype)]) == (True, False)
-    assert not_finite([torch.tensor([2 * MOST], dtype=dtype)]) == (False, True)
+    assert not_finite([torch.tensor([most, -most], dtype=dtype), torch.arange(3)]) == (False, False, False)
+    assert not_finite([torch.tensor([1.0, -math.inf], dtype=dtype)]) == (False, True, True)
+    assert not_finite([torch.tensor([1.0, math.nan], dtype=dtype)]) == (True, False, False)
+    assert not_finite([torch.tensor([-2 * MOST, math.nan], dtype=dtype)]) == (True, dtype is torch.float16, True)
+
+
+def test_codes_without_values_are_finite() -> None:
+    assert not_finite([torch.ones(4).to(torch.float8_e8m0fnu), torch.empty(0)]) == (False, False, False)

@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from rlkernel.evaluator.judging.errors.error_passes import BLOCK
 from rlkernel.evaluator.judging.errors.own_error import errors, off_by_one
 from rlkernel.evaluator.judging.errors.tolerance import MOST_ROUNDED
 from rlkernel.evaluator.messages.judgement import Tolerance
@@ -198,12 +199,14 @@ def wrong_slices(found: torch.Tensor, exact: torch.Tensor, allowed: Tolerance) -
     if exact.numel() <= AT_ONCE:
         return _few_wrong(found, exact, wide, allowed, dims)
     pair = (found.to(wide) - exact, exact)
-    left = torch.stack([_mean_squares(t, -1) for t in pair])  # [2, ...]: the mean over what was summed so far
+    rows = [t.flatten(0, -2) for t in pair]
+    left = torch.stack([_mean_squares(t, 1) for t in rows])
+    left = left.view(2, *exact.shape[:-1])  # the mean over what was summed so far
     most = 2 * allowed.norm * left[1].mean().sqrt()
     flags = []
     for dim in reversed(dims):
         if dim == exact.dim() - 1:
-            missed, size = torch.stack([_mean_squares(t.flatten(0, -2), 0) for t in pair]).sqrt()
+            missed, size = torch.stack([_mean_squares(t, 0) for t in rows]).sqrt()
         else:
             while left.dim() - 2 > dim:
                 left = left.mean(-1)
@@ -225,10 +228,12 @@ def _few_wrong(
     return torch.stack([one.any() for one in wrong.split([exact.shape[dim] for dim in dims])])
 
 
-def _mean_squares(tensor: torch.Tensor, dim: int) -> torch.Tensor:
-    """The mean of the squares along one dimension, in one pass, in float64: float32 has no squares of 1e20."""
-    norms: torch.Tensor = torch.linalg.vector_norm(tensor, dim=dim, dtype=torch.float64)
-    return norms.square_().div_(tensor.shape[dim])
+def _mean_squares(rows: torch.Tensor, dim: int) -> torch.Tensor:
+    """The mean of the squares along one of two dimensions, in float64: float32 has no squares of 1e20. A part of the rows goes
+    after the other, because torch makes a copy in float64 of what it reduces so."""
+    parts = torch.split(rows, max(1, BLOCK // rows.shape[1]))
+    squares = [torch.linalg.vector_norm(part, dim=dim, dtype=torch.float64).square_() for part in parts]
+    return (torch.cat(squares) if dim else torch.stack(squares).sum(0)).div_(rows.shape[dim])
 
 
 def compare_tensor(

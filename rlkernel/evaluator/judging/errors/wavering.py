@@ -14,6 +14,7 @@ arithmetic.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -87,14 +88,17 @@ def wavers(build: Callable[[], nn.Module], inputs: Callable[[], list[Any]], seed
 
 
 def with_other_roundings(
-    build: Callable[[], nn.Module], inputs: Callable[[], list[Any]], seed: int
+    build: Callable[[], nn.Module], inputs: Callable[[], list[Any]], seed: int,
+    within: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Iterator[Sequence[torch.Tensor]]:  # fmt: skip
-    """The outputs of a reference with other roundings, again and again; none any more where it refuses them."""
+    """The outputs of a reference with other roundings, again and again; none any more where it refuses them. within: what bounds
+    each call, because what ends where two numbers are equal may not end where roundings part them."""
     for turn in range(CALLS):
         try:
-            model, given = build(), inputs()
-            with Wavering(turn):
-                found = tensors_of(call(model, given, seed))
+            with within():
+                model, given = build(), inputs()
+                with Wavering(turn):
+                    found = tensors_of(call(model, given, seed))
         except Exception:  # a reference may refuse such numbers in its own way, and a card may be full
             return
         yield found

@@ -63,7 +63,7 @@ def shown_of(problem: GpuProblem, program: Program, source: str, until: float) -
     reference, looks = OnGpu(problem), list[Callable[[], Sequence[Planting]]]()
     ties = operators_of(program) & equals.OPEN  # planted numbers are equal, and any of them may be taken
     if unshown.may_hide(program, source) and not ties:
-        looks.append(lambda: unshown.plants_of(reference, source, whole=False))
+        looks.append(lambda: unshown.plants_of(reference, source, whole=False, until=until))
     if equals.may_repeat(program):
         looks.append(lambda: equals.repeats_of(reference))
     if labels.may_label(program):

@@ -21,6 +21,7 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from rlkernel.evaluator.judging.errors.error_passes import BLOCK
 from rlkernel.evaluator.judging.errors.own_error import undecided
 from rlkernel.evaluator.judging.references.reference_calls import call, tensors_of
 from rlkernel.evaluator.program.codes import equal_or_wrong
@@ -73,7 +74,8 @@ class Wavering(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if name in ROUNDED and not (counts and _whole(made)):
             for tensor in made if isinstance(made, (tuple, list)) else (made,):
                 if isinstance(tensor, torch.Tensor) and tensor.dtype in WORDS and tensor.numel():
-                    tensor.copy_(moved(tensor, self._turn))
+                    for part in torch.split(tensor.view(-1), BLOCK) if tensor.is_contiguous() else (tensor,):
+                        part.copy_(moved(part, self._turn))
         return made
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -151,9 +152,11 @@ def may_hide(program: Program, source: str) -> bool:
     return bool(names & (SHOWING - IGNORES)) or (bool(names & IGNORES) and "ignore_index" in source)
 
 
-def plants_of(reference: SeededReference, source: str, *, whole: bool = True) -> tuple[Plant | Met | Resized, ...]:
+def plants_of(
+    reference: SeededReference, source: str, *, whole: bool = True, until: float = math.inf
+) -> tuple[Plant | Met | Resized, ...]:
     """What shows effects of operators that no draw does. whole: whether whole numbers may get others, which may be looked up in a
-    table. Whatever the reference raises at its own inputs is raised."""
+    table. Nothing is tried after `until`, on the monotonic clock. Whatever the reference raises at its own inputs is raised."""
     model = reference.model(0)
     missing = dict.fromkeys(sorted(_never_seen(reference, model), key=lambda one: (one.call, one.side)))
     if "ignore_index" not in source:
@@ -177,7 +180,7 @@ def plants_of(reference: SeededReference, source: str, *, whole: bool = True) ->
             found.append(plant)
             for seen in watching.seen & missing.keys():
                 del missing[seen]
-        if len(found) == MOST_PLANTS:
+        if len(found) == MOST_PLANTS or time.monotonic() > until:
             break
     met = met_of(
         reference, model, usual,

@@ -150,3 +150,10 @@ def test_a_result_whose_nan_is_replaced_has_some_where_a_length_is_zero_or_a_row
     masked = load_reference(source.format(answer="x.masked_fill(~label, -math.inf).softmax(1).nan_to_num(nan=0.5)"), small=False)
     assert plants_of(masked, "") == (Plant(1, (0.0,), rows=True),)
     assert not planted(masked.inputs(0), Plant(1, (0.0,), rows=True), 0)[1].any(1).all()
+
+
+def test_nothing_is_tried_when_the_time_is_over() -> None:
+    """A call at full shape may take seconds, and 24 of them may be tried. The first one, of 64, shows nothing."""
+    two = reference("x.clamp(max=200) + torch.where(label[:, None] == 99, 1.0, 0.0)")
+    assert len(plants_of(two, "")) == 2
+    assert plants_of(two, "", until=0.0) == ()

@@ -85,11 +85,14 @@ class Seen:
     def bearable(self, usual: Seen) -> bool:
         """Whether the reference is as finite as it usually is, tf32 as exact as it must be, and it is as sure of what it gives as
         usually."""
-        if any(now and not before for now, before in zip(self.jumps, usual.jumps, strict=True)):
-            return False
         if not as_sure(self.undecided, usual.undecided):
             return False
         return bearable(self.infinite, self.errors, usual.infinite, usual.errors)
+
+    def as_exact(self, usual: Seen) -> bool:
+        """The same as `drawing.as_exact`, and whether the reference jumps as little as usually."""
+        more = any(now and not before for now, before in zip(self.jumps, usual.jumps, strict=True))
+        return not more and as_exact(self.errors, usual.errors)
 
     def as_tight(self, usual: Seen) -> bool:
         """Whether the reference errs by little more than it usually does, see `drawing.as_tight`."""
@@ -228,7 +231,7 @@ class Measuring:
                 found = self._tried(kind)
                 if found is None or not found.bearable(usual) or (plants and not tells(idle, usual.only, found.only)):
                     continue
-                if not as_exact(stress, found.errors, usual.errors):
+                if stress is not Stress.NONE and not found.as_exact(usual):
                     continue
                 if stress is not Stress.EXTREME or found.as_tight(usual):
                     return kind, found
@@ -250,7 +253,8 @@ class Measuring:
         if not any(dtype in HALF for dtype in usual.dtypes) or not weights(self.problem.model(0), self.problem.reference.fixed):
             return None
         found = self._tried(Kind(outliers=True))
-        return found if found is not None and found.bearable(usual) and found.as_tight(usual) else None
+        there = found is not None and found.bearable(usual) and found.as_exact(usual) and found.as_tight(usual)
+        return found if there else None
 
     def out_of_range(self, usual: Seen) -> tuple[Balance | None, Seen]:
         """What leads the inputs where half precision is wrong and tf32 is not, if anything does, and what the reference gives."""

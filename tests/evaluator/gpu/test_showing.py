@@ -228,8 +228,8 @@ def test_what_a_reference_cannot_tell_itself_is_not_borne(room: Any) -> None:
     assert usual.bearable(usual) and not replace(usual, undecided=1 / 4096).bearable(usual)
     assert replace(usual, undecided=2 / 4096).bearable(replace(usual, undecided=1 / 4096))
     assert not replace(usual, undecided=0.2).bearable(replace(usual, undecided=1 / 4096))
-    assert not replace(usual, jumps=(True,)).bearable(usual)
-    assert usual.as_tight(usual)
+    assert usual.as_tight(usual) and usual.as_exact(usual)
+    assert replace(usual, jumps=(True,)).bearable(usual) and not replace(usual, jumps=(True,)).as_exact(usual)
 
 
 def test_planted_numbers_stay_where_inputs_move_by_their_rounding(room: Any) -> None:

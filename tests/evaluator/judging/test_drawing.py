@@ -11,7 +11,6 @@ from rlkernel.evaluator.judging.construction import BALANCED, Round
 from rlkernel.evaluator.judging.drawing import LOOSE, MOST, as_exact, draw_rounds, not_finite
 from rlkernel.evaluator.judging.errors.own_error import REFERENCE_FACTOR, OwnError, huge_from
 from rlkernel.evaluator.judging.references.plan import AT_ONCE, Before
-from rlkernel.evaluator.messages.judgement import Stress
 from rlkernel.reference import Reference, load_reference
 from rlkernel.types import Precision
 
@@ -235,8 +234,7 @@ def test_stress_under_which_the_reference_errs_by_so_much_that_anything_is_right
 ) -> None:
     """The state of a delta rule grows with each step where keys are three times as long, and what is rounded with it: chunks of
     64 steps, which are right, differed by a third. What other constants make of it has nothing milder beside it."""
-    assert as_exact(Stress.SCALED, [OwnError(norm=now)], [OwnError(norm=usually)]) is borne
-    assert as_exact(Stress.NONE, [OwnError(norm=now)], [OwnError(norm=usually)])
+    assert as_exact([OwnError(norm=now)], [OwnError(norm=usually)]) is borne
 
 
 ZERO_GATE = """

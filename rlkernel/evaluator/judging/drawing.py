@@ -28,7 +28,6 @@ from functools import cache, partial
 import torch
 
 from rlkernel.evaluator.draws import SEED_BITS, draws
-from rlkernel.evaluator.judging import modules
 from rlkernel.evaluator.judging.construction import Construction, Round
 from rlkernel.evaluator.judging.errors.conversions import Conversions
 from rlkernel.evaluator.judging.errors.own_error import REFERENCE_FACTOR, OwnError, undecided
@@ -42,7 +41,7 @@ from rlkernel.evaluator.judging.references.hidden import hidden
 from rlkernel.evaluator.judging.references.outliers import NOTE as OUTLIERS
 from rlkernel.evaluator.judging.references.outliers import WithOutliers, weights
 from rlkernel.evaluator.judging.references.plan import AT_ONCE, Before, Plan, SeededReference, Terms
-from rlkernel.evaluator.judging.references.reference_calls import constants, mapped
+from rlkernel.evaluator.judging.references.reference_calls import constants
 from rlkernel.evaluator.messages.judgement import NumbersOfArguments, Planting, Stress
 from rlkernel.evaluator.program.codes import valued
 from rlkernel.reference import Reference
@@ -140,7 +139,7 @@ def _harder(reference: Reference, usual: Round, terms: Terms, seeds: random.Rand
     their values."""
     tried = _hardest(usual)
     kept: SeededReference = reference
-    usually = cache(partial(_wavers, reference, usual, terms, perturbed=False))
+    usually = cache(partial(_wavers, usual, terms))
 
     def hardest_of(some: SeededReference) -> Round | None:
         """The hardest round that this reference bears, and in which roundings decide no more than usually."""
@@ -148,7 +147,7 @@ def _harder(reference: Reference, usual: Round, terms: Terms, seeds: random.Rand
             found = _perturbed(some, usual, terms, seeds, stress)
             if found is None:
                 continue
-            if stress is Stress.NONE or not (unsure := _wavers(some, found, terms, perturbed=True)) or as_sure(unsure, usually()):
+            if stress is Stress.NONE or not (unsure := _wavers(found, terms)) or as_sure(unsure, usually()):
                 return found
         return None
 
@@ -213,12 +212,12 @@ def _perturbed(reference: SeededReference, usual: Round, terms: Terms, seeds: ra
     return drawn if stress is not Stress.EXTREME or _as_tight(drawn, usual) else None
 
 
-def _wavers(reference: SeededReference, drawn: Round, terms: Terms, *, perturbed: bool) -> float:
-    """The share of whole numbers of the reference in a round that roundings decide. perturbed: at other constants."""
-    plan = Plan(reference, terms, drawn.init_seed, False, drawn.first_inputs)
-    again, outputs = partial(mapped, drawn.inputs, torch.clone), drawn.expected.reference
+def _wavers(drawn: Round, terms: Terms) -> float:
+    """The share of whole numbers of the reference in a round that roundings decide."""
+    if drawn.expected.otherwise is None:
+        return 0.0
     with terms.usual.bounded():
-        return wavers(lambda: plan.prepare(modules.made(plan, perturbed)), again, drawn.forward_seed, outputs)
+        return wavers(drawn.expected.otherwise(), drawn.expected.reference)
 
 
 def _out_of_range(reference: Reference, usual: Round, terms: Terms, seeds: random.Random) -> Round | None:

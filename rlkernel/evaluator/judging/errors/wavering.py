@@ -79,13 +79,11 @@ class Wavering(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return made
 
 
-def wavers(build: Callable[[], nn.Module], inputs: Callable[[], list[Any]], seed: int, outputs: Sequence[torch.Tensor]) -> float:
-    """The share of whole numbers of the `outputs` that are others then, at the first turn in which some are (see `undecided`); 0
-    where there are none, or the reference refuses. build, inputs: the module and the arguments that gave them, as they were
-    before."""
+def wavers(turns: Iterable[Sequence[torch.Tensor]], outputs: Sequence[torch.Tensor]) -> float:
+    """The share of whole numbers of the `outputs` that are others with other roundings, at the first of the `turns` in which some
+    are (see `undecided`); 0 where there are none, or the reference refuses."""
     if not any(equal_or_wrong(output.dtype) for output in outputs):
         return 0.0
-    turns = with_other_roundings(build, inputs, seed)
     return next((share for found in turns if len(found) == len(outputs) and (share := undecided(outputs, found))), 0.0)
 
 
@@ -93,8 +91,9 @@ def with_other_roundings(
     build: Callable[[], nn.Module], inputs: Callable[[], list[Any]], seed: int,
     within: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Iterator[Sequence[torch.Tensor]]:  # fmt: skip
-    """The outputs of a reference with other roundings, again and again; none any more where it refuses them. within: what bounds
-    each call, because what ends where two numbers are equal may not end where roundings part them."""
+    """The outputs of a reference with other roundings, again and again; none any more where it refuses them. build, inputs: the
+    module and the arguments that gave the usual ones, as they were before. within: what bounds each call, because what ends where
+    two numbers are equal may not end where roundings part them."""
     for turn in range(CALLS):
         try:
             with within():

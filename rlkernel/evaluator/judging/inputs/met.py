@@ -145,7 +145,7 @@ def is_often(there: torch.Tensor) -> bool:
 
 
 def _meet(operand: torch.Tensor, against: torch.Tensor, name: str) -> bool:
-    """Whether some numbers of an operand are those that it is compared with, or looked up between."""
+    """Whether enough numbers of an operand are those that it is compared with, or looked up between."""
     return is_often(torch.isin(operand, against) if name in LOOKUPS else operand == against)
 
 
@@ -171,7 +171,7 @@ def _numbers(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[fl
 
 
 def _is_held_and_not_met(operand: torch.Tensor, number: float) -> bool:
-    """Whether an input's dtype holds a number, and the input has it nowhere."""
+    """Whether an input's dtype holds a number, and the input has it nowhere but by chance."""
     held = torch.tensor(number, dtype=torch.float64).to(operand.dtype)
     return math.isfinite(number) and float(held) == number and not is_often(operand == held.to(operand.device))
 

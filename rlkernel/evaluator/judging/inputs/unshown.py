@@ -156,7 +156,8 @@ def plants_of(
     reference: SeededReference, source: str, *, whole: bool = True, until: float = math.inf
 ) -> tuple[Plant | Met | Resized, ...]:
     """What shows effects of operators that no draw does. whole: whether whole numbers may get others, which may be looked up in a
-    table. Nothing is tried after `until`, on the monotonic clock. Whatever the reference raises at its own inputs is raised."""
+    table. No further plant is tried after `until`, on the monotonic clock. Whatever the reference raises at its own inputs is
+    raised."""
     model = reference.model(0)
     missing = dict.fromkeys(sorted(_never_seen(reference, model), key=lambda one: (one.call, one.side)))
     if "ignore_index" not in source:

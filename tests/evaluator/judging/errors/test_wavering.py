@@ -29,7 +29,8 @@ class Answer(nn.Module):
 
 
 def unsure(answer: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> float:
-    return wavers(lambda: Answer(answer), lambda: [x.clone()], 0, tensors_of(call(Answer(answer), [x], 0)))
+    turns = with_other_roundings(lambda: Answer(answer), lambda: [x.clone()], 0)
+    return wavers(turns, tensors_of(call(Answer(answer), [x], 0)))
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from benchmarks.evaluator_throughput import WARM_UP, figures, measure, offenders
 from rlkernel.evaluator.processes import launching
 from rlkernel.evaluator.processes.child import Child
 from rlkernel.evaluator.processes.fork_server import ForkServer
+from rlkernel.types import TIMING_WIDTH
 
 START = "rlkernel.evaluator.processes.start"
 PATIENCE_SECONDS = 30.0
@@ -59,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--count", type=int, default=320, help="distinct candidates")
     parser.add_argument("--jobs", type=int, default=0, help="evaluations in flight; 0: the pool's default")
-    parser.add_argument("--device", default="auto", help="auto, cuda or cuda:N")
+    parser.add_argument("--device", default="auto", help="auto, cuda or cuda:N; with cpu there is nothing to look at")
     parser.add_argument("--seed", type=int, default=0, help="of the corpus")
     parser.add_argument("--functions", type=int, default=0, help="functions that cProfile lists; 0: it does not run")
     parser.add_argument("--out", type=Path, required=True, help="result file, text")
@@ -70,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         shim = SimpleNamespace(Popen=started(job), DEVNULL=subprocess.DEVNULL)
         stack.enter_context(patch.object(launching, "subprocess", shim))
         stack.enter_context(patch.object(ForkServer, "_kill", _patient_kill))
-        found = anyio.run(measure, args.count, args.jobs, args.device, args.seed)
+        found = anyio.run(measure, args.count, args.jobs, args.device, args.seed, TIMING_WIDTH)
         report(found, figures(found), console)
         wrong = offenders(found.rows, console)
         parts = [path.read_text(encoding="utf-8") for path in sorted(Path(folder).iterdir())]

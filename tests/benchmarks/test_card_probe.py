@@ -100,3 +100,14 @@ def test_what_is_timed_is_there(module: str) -> None:
         elif isinstance(node, ast.FunctionDef):
             names.add(node.name)
     assert set(PHASES[module]) <= names
+
+
+@pytest.mark.slow
+def test_without_a_card_the_load_runs_and_one_line_says_that_there_is_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        card_profile.main(["--count", "1", "--jobs", "1", "--device", "cpu", "--out", str(tmp_path / "profile.txt")])
+    said = capsys.readouterr()
+    assert ended.value.code == 2 and "1 candidates of 1 problems" in said.out
+    assert "no card was used: there is nothing to look at" in said.err

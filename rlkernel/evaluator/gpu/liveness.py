@@ -16,7 +16,8 @@ SURE = 100.0
 MOST_SPINS = 2
 """How many processes a candidate's kernels may cost that wait for ever without a launch. Afterwards nothing is left out, and a
 function that was not looked at does not count as live: an honest forward has one kernel or two that others wait for."""
-LEAST_PATIENCE = 0.25
+LEAST_PATIENCE = 1.0
+"""A card that other processes use may be silent for a third of a second, and a launch that does nothing was taken for needed."""
 PATIENCE = 20.0
 
 
@@ -48,7 +49,7 @@ def patience(seconds: float, most: float) -> float:
     forward. Whoever makes the rest slower by this much could as well make it wait for ever.
 
     >>> patience(0.005, 2.0), patience(1.0, 2.0)
-    (0.35, 2.0)
+    (1.1, 2.0)
     """
     return min(most, LEAST_PATIENCE + PATIENCE * seconds)
 

@@ -27,8 +27,14 @@ class HeldOut(EveryGroup):
     def __call__(
         self, problems: Sequence[Problem], history: History, count: int, seed: int, without: frozenset[int]
     ) -> tuple[int, ...]:
-        """See `rlkernel.interfaces.Sampler`. Raises UsageError where fewer problems are left than a step has."""
+        """See `rlkernel.interfaces.Sampler`. Raises UsageError where parts are in no name, since nothing is held out then, and
+        where fewer problems are left than a step has."""
         others = [index for index, problem in enumerate(problems) if not any(part in problem.name for part in self.parts)]
+        if self.parts and len(others) == len(problems):
+            raise UsageError(
+                f"HeldOut.parts is {self.parts!r}: no problem's name contains any of these, so that nothing would be held out; "
+                "take other parts or other problems, or leave this run out"
+            )
         if not without and len(others) < count:
             raise UsageError(f"HeldOut.parts is {self.parts!r}: {len(others)} problems are left, and a step has {count}")
         return uniform_among(problems, others, history, count, seed, without)

@@ -123,6 +123,8 @@ def test_what_is_held_out_stays_so_where_groups_are_drawn_again() -> None:
 
 
 def test_too_few_problems_are_left() -> None:
+    with pytest.raises(UsageError, match=r"^HeldOut.parts is \('q',\): no problem's name contains any of these"):
+        drawn(HeldOut(("q",)), 1, 1)
     with pytest.raises(UsageError, match=r"^HeldOut.parts is \('p1', '2'\): 8 problems are left, and a step has 9$"):
         drawn(HeldOut(("p1", "2")), 1, 9)
     for parts in ("p", ("",), ["p"]):

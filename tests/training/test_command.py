@@ -18,6 +18,7 @@ from typing import Any, TextIO
 import anyio
 import pytest
 
+from algorithms.held_out import HeldOut
 from rlkernel.config import Run
 from rlkernel.errors import GOES_ON, UsageError, exit_status
 from rlkernel.runs import directory as rundir
@@ -69,6 +70,13 @@ def test_a_device_is_looked_for_before_a_model(run: Run, monkeypatch: pytest.Mon
     monkeypatch.setattr(jobs_module, "check_model", lambda *given, **changes: pytest.fail("a model was looked at"))
     with pytest.raises(UsageError, match=r"^Run\.device: device 'cuda': no NVIDIA GPU was found"):
         jobs_module.check([replace(run, device="cpu"), replace(run, device="cuda")])
+
+
+def test_a_run_whose_sampler_cannot_draw_is_told_before_any_trains(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs_module, "check_model", lambda *given, **changes: pytest.fail("a model was looked at"))
+    broken = replace(run, name="holding", sampler=HeldOut(("/nothing_",)))
+    with pytest.raises(UsageError, match=r"^run 'holding': HeldOut\.parts is \('/nothing_',\): no problem's name contains"):
+        jobs_module.check([run, broken])
 
 
 def test_neighbours_share_an_evaluator_and_finished_runs_are_skipped(

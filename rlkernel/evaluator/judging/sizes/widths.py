@@ -15,7 +15,6 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from rlkernel.evaluator.judging.inputs.fixed import WHOLE
 from rlkernel.evaluator.judging.references.plan import SeededReference
 from rlkernel.evaluator.judging.references.reference_calls import call
 from rlkernel.evaluator.program.operators import COMPARISONS, argument, base_name, operators_of
@@ -35,8 +34,7 @@ Shape = tuple[int, ...]
 def adds_whole_numbers(program: Program, inputs: Sequence[torch.Tensor]) -> bool:
     """Whether a reference may add up whole numbers: it is given some, or makes truth values."""
     operators = operators_of(program)
-    whole = any(not (tensor.is_floating_point() or tensor.is_complex()) for tensor in inputs)
-    return bool(operators & (OF_ALL | ALONG)) and (whole or bool(operators & (COMPARISONS | {"bincount"})))
+    return bool(operators & (OF_ALL | ALONG)) and (any(map(_is_whole, inputs)) or bool(operators & (COMPARISONS | {"bincount"})))
 
 
 def hides_widths(
@@ -64,8 +62,13 @@ def larger_in(full: Sequence[torch.Tensor], small: Sequence[torch.Tensor]) -> fl
     >>> larger_in([torch.tensor([3, -900])], [torch.tensor([2, -90])]), larger_in([torch.rand(2)], [torch.rand(2)])
     (10.0, 1.0)
     """
-    pairs = [(one, other) for one, other in zip(full, small, strict=False) if one.dtype in WHOLE and one.numel()]
+    pairs = [(one, other) for one, other in zip(full, small, strict=False) if _is_whole(one) and one.dtype is not torch.bool]
     return max([1.0, *(_largest(one) / max(1, _largest(other)) for one, other in pairs)])
+
+
+def _is_whole(tensor: torch.Tensor) -> bool:
+    """Whether a tensor holds whole numbers or truth values."""
+    return not (tensor.is_floating_point() or tensor.is_complex())
 
 
 def _largest(tensor: torch.Tensor) -> int:
@@ -102,7 +105,6 @@ class _Sums(TorchDispatchMode):  # type: ignore[no-untyped-call]
         made = func(*args, **(kwargs or {}))
         name = base_name(str(func))
         if name in OF_ALL | ALONG:
-            whole = isinstance(made, torch.Tensor) and not (made.is_floating_point() or made.is_complex())
             counts = name == "bincount" or args[0].dtype is torch.bool
-            self.found.append((name, float(_largest(made)) if whole else 0.0, counts))
+            self.found.append((name, float(_largest(made)) if _is_whole(made) else 0.0, counts))
         return made

@@ -36,9 +36,10 @@ PHASES: dict[str, tuple[str, ...]] = {
     f"{GPU}.showing": ("shown_of", "always_same"),
     f"{GPU}.trials": ("Trials.run", "Trials._trial", "Trials._told", "Trials._still_intact", "Trials._recordable"),
     f"{GPU}.subject": (
-        "Subject.__init__", "Subject.construct", "Subject.lay_out", "Subject.tune", "Subject.forward", "Subject.refill",
-        "Subject.timed", "Subject.release",
+        "Subject.__init__", "Subject.construct", "Subject.lay_out", "Subject.tune", "Subject.forward", "Subject.timed",
+        "Subject.release",
     ),
+    f"{GPU}.places": ("Places.refill",),
     f"{GPU}.checks": ("Checks.zones", "Checks.outputs", "Checks.own", "Checks.inputs", "Checks.unchanged", "Checks.finish"),
     f"{GPU}.problem": (
         "GpuProblem.__init__", "GpuProblem.inputs", "GpuProblem.model", "GpuProblem.init_tensors", "GpuProblem.study",

@@ -19,7 +19,6 @@ from rlkernel.evaluator.gpu import showing
 from rlkernel.evaluator.gpu.exact import exact_outputs, measured
 from rlkernel.evaluator.gpu.fused_errors import passes
 from rlkernel.evaluator.gpu.kinds import USUAL, Kind
-from rlkernel.evaluator.judging.drawing import HALF, as_exact, as_sure, as_tight, bearable, hardest, not_finite, resolved
 from rlkernel.evaluator.judging.errors.comparison import bits
 from rlkernel.evaluator.judging.errors.own_error import ELEMENT_CAP, OwnError, own_error, steady, undecided
 from rlkernel.evaluator.judging.errors.tensor_cores import balance_of, halved
@@ -31,6 +30,7 @@ from rlkernel.evaluator.judging.references.flags import judging
 from rlkernel.evaluator.judging.references.outliers import weights
 from rlkernel.evaluator.judging.references.reference_calls import call, counts_as_state, draw_seed, state_of, tensors_of
 from rlkernel.evaluator.judging.rounds import fates
+from rlkernel.evaluator.judging.too_hard import HALF, as_exact, as_sure, as_tight, bearable, hardest, not_finite, resolved
 from rlkernel.evaluator.messages.judgement import NOWHERE, Balance, InputFate, Places, Planting, Shown, Stress, Tolerance
 from rlkernel.types import Precision
 
@@ -90,12 +90,12 @@ class Seen:
         return bearable(self.infinite, self.errors, usual.infinite, usual.errors)
 
     def as_exact(self, usual: Seen) -> bool:
-        """The same as `drawing.as_exact`, and whether the reference jumps as little as usually."""
+        """The same as `too_hard.as_exact`, and whether the reference jumps as little as usually."""
         more = any(now and not before for now, before in zip(self.jumps, usual.jumps, strict=True))
         return not more and as_exact(self.errors, usual.errors)
 
     def as_tight(self, usual: Seen) -> bool:
-        """Whether the reference errs by little more than it usually does, see `drawing.as_tight`."""
+        """Whether the reference errs by little more than it usually does, see `too_hard.as_tight`."""
         return as_tight(self.errors, [error.with_cores(CHANCE) for error in usual.errors], self.dtypes)
 
 

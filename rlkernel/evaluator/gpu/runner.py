@@ -25,8 +25,9 @@ from rlkernel.evaluator.gpu.problem import GpuProblem
 from rlkernel.evaluator.gpu.rates import measure
 from rlkernel.evaluator.gpu.session import Session
 from rlkernel.evaluator.gpu.stopwatch import Hung, Stopwatch, lost, settle
-from rlkernel.evaluator.gpu.subject import KernelTable, NoConfig, Subject, binary_of
+from rlkernel.evaluator.gpu.subject import KernelTable, Subject, binary_of
 from rlkernel.evaluator.gpu.trials import Unmeasured
+from rlkernel.evaluator.gpu.tuning import NoConfig
 from rlkernel.evaluator.judging.references.flags import set_precision
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.endings import Broken, Ending, Failed

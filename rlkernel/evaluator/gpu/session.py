@@ -247,7 +247,7 @@ class Session(Rounds):
         with torch.no_grad():
             for attempt in range(ATTRIBUTIONS):
                 found = step_times(
-                    subject.replay, inputs, self.stopwatch, subject.places[0], lambda: subject.refill(0), 3.0**attempt
+                    subject.replay, inputs, self.stopwatch, subject.places[0], lambda: subject.places.refill(0), 3.0**attempt
                 )
                 if sum(row.us for row in found) <= 1.5 * candidate_us + STEP_SLACK_US * len(found):
                     return found

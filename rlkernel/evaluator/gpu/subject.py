@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
-import secrets
-import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,9 +13,11 @@ from torch import nn
 
 from rlkernel.evaluator.compile.binaries import Compiled
 from rlkernel.evaluator.gpu import driver
-from rlkernel.evaluator.gpu.guards import CUDA, Guards, Row, fill, words
+from rlkernel.evaluator.gpu.guards import CUDA, Guards
+from rlkernel.evaluator.gpu.places import Places, places
 from rlkernel.evaluator.gpu.queue import Queue
-from rlkernel.evaluator.gpu.stopwatch import mark, settle, stream
+from rlkernel.evaluator.gpu.stopwatch import settle, stream
+from rlkernel.evaluator.gpu.tuning import NoConfig, fastest
 from rlkernel.evaluator.judging.costs.roofline import is_free
 from rlkernel.evaluator.judging.references.reference_calls import as_reference, hand_over, state_of
 from rlkernel.evaluator.program.first_call import Touched, as_first, may_show
@@ -30,13 +29,8 @@ from rlkernel.evaluator.program.replay import Replay
 from rlkernel.evaluator.program.schema import Config, Launch, Op, Program, Step
 from rlkernel.evaluator.program.tensors import extent, flatten
 
-TUNING_RUNS = 3
 KernelTable = Mapping[str, Mapping[int, Compiled]]
 """Step ("3" in forward, "init:0" in __init__) -> configuration -> facts of its binary."""
-
-
-class NoConfig(Exception):
-    """No configuration of a kernel can be launched on this GPU."""
 
 
 def binary_of(facts: Compiled) -> driver.Binary:
@@ -47,45 +41,9 @@ def binary_of(facts: Compiled) -> driver.Binary:
     )  # fmt: skip
 
 
-def places(nbytes: int) -> int:
-    """Return in how many places in memory the tensors of timed calls may lie, which take `nbytes` together.
-
-    The smaller they are, the more their place matters and the less another one costs. On an H200, a relu over 1 MiB takes 4 %
-    more or less time (standard deviation) in another place; over 8 MiB, 1 %.
-    """
-    return 48 if nbytes < 4 << 20 else detours(nbytes)
-
-
-def detours(nbytes: int) -> int:
-    """Return how many blocks of `nbytes` may lie in the way of torch's allocator. Each is asked for in every trial."""
-    return 12 if nbytes < 8 << 20 else 4 if nbytes < 64 << 20 else 2
-
-
 def _made_by(steps: Sequence[Step]) -> int:
     """How many tensors steps make, views among them."""
     return sum(len(step.outs) if isinstance(step, Op) else 1 for step in steps if not isinstance(step, Launch))
-
-
-class Places(Sequence[Mapping[int, torch.Tensor]]):
-    """The memory that forward steps allocate in timed calls, by step and several times over. The tensors of a place are made when
-    it is first used."""
-
-    def __init__(self, guards: Guards, count: int, shapes: Mapping[int, tuple[Any, Any, torch.dtype]]) -> None:
-        self._made: list[dict[int, torch.Tensor] | None] = [None] * count
-        self._steps: dict[int, Row | list[torch.Tensor]] = {}
-        for step, shape in shapes.items():
-            row = guards.row(count, *shape)
-            self._steps[step] = row or [guards.empty(*shape, filled=False) for _ in range(count)]
-
-    def __len__(self) -> int:
-        return len(self._made)
-
-    def __getitem__(self, place: Any) -> Any:
-        made = self._made[place]
-        if made is None:
-            made = {step: one.tensor(place) if isinstance(one, Row) else one[place] for step, one in self._steps.items()}
-            self._made[place] = made
-        return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +66,8 @@ class Subject:
         self._tensors = len(program.inputs) + _made_by(program.forward)
         """How many tensors one call comes to own."""
         self._queue = Queue(seconds)
-        self.places: Sequence[Mapping[int, torch.Tensor]] = ()
+        self.places = Places(self._memory, 0, {})
         """The memory that forward steps allocate in timed calls, see `Trials._trial`."""
-        self._words: dict[int, list[list[torch.Tensor]]] = {}
-        """The same memory of those places that were refilled, as `guards.words` has it."""
         self.only: int | None = None
         """The launch that does all the work, if there is one and the outputs are memory that forward allocates."""
         self.steps = 0
@@ -188,30 +144,13 @@ class Subject:
 
         Raises DriverError, Hung, NoConfig.
         """
-        best: tuple[float, int] | None = None
-        for choice in self._available[index]:
+
+        def run(choice: int) -> None:
             config = launch.configs[choice]
-            kernel, given = self._kernels[id(config)], {**args, **config.args}
-            try:
-                self.replay.run_hook(config, index)
-                kernel.launch(config.grid, given, queue)
-            except driver.DriverError:
-                if driver.lost_context() is not None:
-                    raise
-                continue  # too many registers or too much shared memory for this GPU: another one will do
-            torch.cuda._sleep(40_000)
-            marks = [mark()]
-            for _ in range(TUNING_RUNS):
-                self.replay.run_hook(config, index)
-                kernel.launch(config.grid, given, queue)
-                marks.append(mark())
-            settle((TUNING_RUNS + 1) * self.seconds)
-            us = statistics.median(a.elapsed_time(b) for a, b in itertools.pairwise(marks))
-            if best is None or us < best[0]:
-                best = (us, choice)
-        if best is None:
-            raise NoConfig
-        self.choices[index] = best[1]
+            self.replay.run_hook(config, index)
+            self._kernels[id(config)].launch(config.grid, {**args, **config.args}, queue)
+
+        self.choices[index] = fastest(self._available[index], run, self.seconds)
 
     @property
     def state(self) -> dict[str, torch.Tensor]:
@@ -277,7 +216,6 @@ class Subject:
         count = places(sum(extent(size, stride) * dtype.itemsize for size, stride, dtype in shapes.values()))
         self._memory = Guards(count * len(shapes))
         self.places = Places(self._memory, count, shapes)
-        self._words.clear()
         self.steps = len(work)
         alone = self.steps == 1 and isinstance(self.program.forward[work[0]], Launch)
         self.only = work[0] if alone and all(t.untyped_storage()._cdata in made_here for t in outputs) else None
@@ -315,17 +253,9 @@ class Subject:
     def release(self) -> None:
         """Give all memory back now. This and its replay refer to each other, so Python would collect them much later."""
         self.replay.values.clear()
-        self.places = ()
-        self._words.clear()
+        self.places = Places(self._memory, 0, {})
         self._memory.release()
         self._state.release()
-
-    def refill(self, place: int) -> None:
-        """Write another value all over the memory that forward allocates in `place`."""
-        if place not in self._words:
-            self._words[place] = [words(tensor) for tensor in self.places[place].values()]
-        for parts in self._words[place]:
-            fill(parts, secrets.randbits(62))
 
     @contextmanager
     def taking_back(self) -> Iterator[None]:

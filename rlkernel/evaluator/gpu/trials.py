@@ -19,9 +19,10 @@ from rlkernel.evaluator.gpu.fused import Fused, kept
 from rlkernel.evaluator.gpu.fused_errors import passes
 from rlkernel.evaluator.gpu.graphs import LONG_STEPS, record, replay
 from rlkernel.evaluator.gpu.guards import CUDA
+from rlkernel.evaluator.gpu.places import detours
 from rlkernel.evaluator.gpu.problem import GpuProblem
 from rlkernel.evaluator.gpu.stopwatch import Run, Stopwatch, settle, spin_for
-from rlkernel.evaluator.gpu.subject import Subject, detours
+from rlkernel.evaluator.gpu.subject import Subject
 from rlkernel.evaluator.judging.errors.comparison import Match, Sizes, mismatch
 from rlkernel.evaluator.judging.errors.kernelbench import closeness, surely_tight
 from rlkernel.evaluator.judging.references.flags import judging
@@ -244,7 +245,7 @@ class Trials:
         place = secrets.randbelow(len(self.subject.places))
         self.problem.ready(seed)  # a card that is idle for seconds lowers its clocks: before both sides, it is for as long
         mine = tensors_of(self.problem.inputs(seed))
-        self.subject.refill(place)
+        self.subject.places.refill(place)
         output, candidate = self._timed(lambda: self.subject.timed(mine, forward_seed, place), forward_seed, spin, unless_busy)
         given = self.problem.inputs(seed)  # drawn anew: whatever the candidate did to its own
         answer = self._reference(model, given, seed, forward_seed)

@@ -13,26 +13,22 @@
 Before all these stands a round with other inputs where an output is one number in round 0 and 1, see `inputs/planting.py`.
 
 A round in which tf32 itself is wrong says nothing of candidates that may use it: then a milder one is drawn. So it is with one in
-which the reference does not end (`references/ending.py`).
+which the reference does not end (`references/ending.py`). `too_hard.py` has the rules.
 """
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache, partial
 
-import torch
-
 from rlkernel.evaluator.draws import SEED_BITS, draws
 from rlkernel.evaluator.judging.construction import Construction, Round
 from rlkernel.evaluator.judging.errors.conversions import Conversions
-from rlkernel.evaluator.judging.errors.own_error import REFERENCE_FACTOR, OwnError, undecided
+from rlkernel.evaluator.judging.errors.own_error import undecided
 from rlkernel.evaluator.judging.errors.tensor_cores import balance_of, halved
-from rlkernel.evaluator.judging.errors.tolerance import FLOOR
 from rlkernel.evaluator.judging.errors.wavering import wavers
 from rlkernel.evaluator.judging.inputs.planting import idle, only_values, planted, tells
 from rlkernel.evaluator.judging.inputs.stress import stresses
@@ -42,29 +38,10 @@ from rlkernel.evaluator.judging.references.outliers import NOTE as OUTLIERS
 from rlkernel.evaluator.judging.references.outliers import WithOutliers, weights
 from rlkernel.evaluator.judging.references.plan import AT_ONCE, Before, Plan, SeededReference, Terms
 from rlkernel.evaluator.judging.references.reference_calls import constants
+from rlkernel.evaluator.judging.too_hard import HALF, as_exact, as_sure, as_tight, bearable, hardest, not_finite, resolved
 from rlkernel.evaluator.messages.judgement import NumbersOfArguments, Planting, Stress
-from rlkernel.evaluator.program.codes import valued
 from rlkernel.reference import Reference
 from rlkernel.types import Precision
-
-HALF = (torch.float16, torch.bfloat16)
-MOST = 2.0**64
-"""What float32 has a square of: what recurs and is not damped grows beyond it, long before it is infinite."""
-LOOSE = 0.1
-"""What may be allowed of an output's norm because its reference errs; above it a round tells little."""
-SURER = 4.0
-"""How many times as many whole numbers may be decided by roundings as usually, by chance."""
-TIGHT = 0.25
-"""The share of a floor up to which the reference's own error counts as little."""
-
-
-def not_finite(outputs: Sequence[torch.Tensor]) -> tuple[bool, bool, bool]:
-    """Whether an output holds NaN, whether one holds infinity, and whether one holds more than `MOST`, as a mask does that fills
-    with the lowest number there is."""
-    floats = [valued(t) for t in outputs if t.is_floating_point()]
-    sizes = [float(t.abs().nan_to_num_(0.0, math.inf).amax()) for t in floats if t.numel()]
-    largest = max(sizes, default=0.0)
-    return any(bool(torch.isnan(t).any()) for t in floats), math.isinf(largest), largest > MOST
 
 
 def _bearable(drawn: Round, usual: Round) -> bool:
@@ -79,65 +56,20 @@ def _undecided(drawn: Round) -> float:
     return undecided(drawn.expected.reference, drawn.expected.exact)
 
 
-def bearable(
-    found: tuple[bool, ...], errors: Sequence[OwnError], usually: tuple[bool, ...], usual_errors: Sequence[OwnError]
-) -> bool:
-    """The same of what `not_finite` and `own_error` gave for other inputs, and give usually. Other draws are worse by chance, so
-    that tf32 has twice the room here."""
-    finite = all(now <= before for now, before in zip(found, usually, strict=True))
-    return finite and all(now.with_cores(2.0).blurred <= before.blurred for now, before in zip(errors, usual_errors, strict=True))
-
-
 def _as_exact(drawn: Round, usual: Round) -> bool:
     """Whether the reference errs under stress by no more than lets two right kernels agree, and jumps as little as usually."""
     return not drawn.own_measures - usual.own_measures and as_exact(drawn.errors, usual.errors)
 
 
-def as_exact(errors: Sequence[OwnError], usual_errors: Sequence[OwnError]) -> bool:
-    """Whether no output errs by so much more than usually that two right kernels may have nothing in common: what recurs grows
-    with its inputs, and so does what is rounded. It is asked under stress alone. Without stress there is nothing milder to try,
-    and usual errors say little: a branch behind a gate of zeros errs by nothing until the gate has another value."""
-    pairs = zip(errors, usual_errors, strict=True)
-    return not any(REFERENCE_FACTOR * now.norm > LOOSE and now.norm > 2.0 * usually.norm for now, usually in pairs)
-
-
-def as_sure(now: float, usually: float) -> bool:
-    """Whether about as many whole numbers are decided by roundings as usually, given the shares that are. At full shape there may
-    be one among thousands in any draw.
-
-    >>> as_sure(0.0, 0.0), as_sure(1 / 4096, 0.0), as_sure(2 / 4096, 1 / 4096), as_sure(0.2, 1 / 4096)
-    (True, False, True, False)
-    """
-    return now <= SURER * usually
-
-
 def _as_tight(drawn: Round, usual: Round) -> bool:
-    """Whether the reference errs by little more than usually, so that bounds are hardly wider: rows at the edge of what it bears
-    may not excuse the others, and an honest kernel, which may take another way, may err by more than the reference. Example: the
-    variance in one pass of what a sigmoid makes of tiny rows, 0.5 and a little. Tf32 may err by no more than usually: a softmax
-    of scores far below zero amplifies what it rounds, and one such error says little of another."""
+    """Whether the reference errs by little more than usually, see `too_hard.as_tight`."""
     return as_tight(drawn.errors, usual.errors, [output.dtype for output in drawn.expected.reference])
-
-
-def as_tight(errors: Sequence[OwnError], usual_errors: Sequence[OwnError], dtypes: Sequence[torch.dtype]) -> bool:
-    """The same of what `own_error` gave for other inputs, and gives usually."""
-    rows = zip(errors, usual_errors, dtypes, strict=True)
-    floors = ((now, before, FLOOR.get(dtype, FLOOR[torch.float32])) for now, before, dtype in rows)
-    return all(
-        now.cores <= before.cores and REFERENCE_FACTOR * now.norm <= max(TIGHT * floor, 2.0 * REFERENCE_FACTOR * before.norm)
-        for now, before, floor in floors
-    )
-
-
-def resolved(errors: Sequence[OwnError]) -> bool:
-    """Whether float32 itself is as exact as ever at inputs that lead out of half precision's range."""
-    return all(REFERENCE_FACTOR * error.norm < FLOOR[torch.float32] for error in errors)
 
 
 def _harder(reference: Reference, usual: Round, terms: Terms, seeds: random.Random) -> tuple[Round, SeededReference]:
     """A round at other weights and inputs, as hard as is bearable, and the reference whose constants that are not bearable keep
     their values."""
-    tried = _hardest(usual)
+    tried = hardest(stresses(usual.inputs))
     kept: SeededReference = reference
     usually = cache(partial(_wavers, usual, terms))
 
@@ -185,18 +117,6 @@ def _milder(
     del reference
     drawn = _perturbed(kept, usual, terms, seeds, Stress.NONE)
     return drawn if drawn is not None and unseen - _hidden(kept, drawn, terms) else None
-
-
-def _hardest(usual: Round) -> tuple[Stress, ...]:
-    """What is tried, the hardest first."""
-    return hardest(stresses(usual.inputs))
-
-
-def hardest(found: Sequence[Stress]) -> tuple[Stress, ...]:
-    """The same of what `stresses` has found, with rows at the edge, then with inputs that are less large, and without any stress
-    at last."""
-    less = (Stress.LESS, Stress.LEAST) if Stress.SCALED in found else ()
-    return (*(Stress.EXTREME,) * (Stress.UNEVEN in found), *found, *less, Stress.NONE)
 
 
 def _perturbed(reference: SeededReference, usual: Round, terms: Terms, seeds: random.Random, stress: Stress) -> Round | None:

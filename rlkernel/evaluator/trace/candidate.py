@@ -162,10 +162,10 @@ class _Trace:
         """Call forward on fresh stand-ins. Raises Verdict."""
         recorder, ids = self.recorder, list[int]()
         self._begin_call()
-        began, before = (len(recorder), len(recorder.numbers)), self._state(model)
+        began, before = (len(recorder.ids), len(recorder.numbers)), self._state(model)
         args = decode_spec(self.variant.inputs, recorder, ids)
         recorder.phase()
-        recorder.begin(ids)
+        recorder.ids.begin(ids)
         recorder.reading.begin()
         result = self._guard(Status.RUNTIME_ERROR, _called, model, args)
         output = self._guard(Status.UNTRACEABLE, encode_output, result, recorder)
@@ -175,15 +175,15 @@ class _Trace:
 
     def _move(self, model: nn.Module, found: Steady) -> None:
         """Inputs lie elsewhere from now on, and forward must come to do the same work there. Raises Verdict."""
-        self.recorder.move_inputs()
-        since = len(self.recorder), len(self.recorder.numbers)
+        self.recorder.ids.move_inputs()
+        since = len(self.recorder.ids), len(self.recorder.numbers)
         if not any(alike(found.call, self._forward(model), found.carried, since) for _ in range(WARM_CALLS + 2)):
             raise Verdict(Status.INCONSISTENT, MOVED)
 
     def _state(self, model: nn.Module) -> dict[str, int]:
         """The tensor of each parameter and buffer."""
         named = self._guard(Status.INVALID, _named_tensors, model)
-        return {name: self._guard(Status.UNTRACEABLE, self.recorder.id_of, tensor) for name, tensor in named}
+        return {name: self._guard(Status.UNTRACEABLE, self.recorder.ids.of, tensor) for name, tensor in named}
 
     def _run(self, launches: LaunchRecorder) -> _Whole:
         self._begin_call = launches.choices.begin_call
@@ -192,7 +192,7 @@ class _Trace:
         self._guard(Status.INVALID, hold, model, self.variant.replaced)
         self._guard(Status.INVALID, to_gpu, model, recorder)
         state = self._state(model)
-        recorder.reading.state |= {recorder.storage(number) for number in state.values()}
+        recorder.reading.state |= {recorder.ids.storage(number) for number in state.values()}
         start = Program((), tuple(init_ids), tuple(recorder.phase()), state, (), (), None)
         training, modes = self._guard(Status.RUNTIME_ERROR, _modes, model)
         usual = steady(lambda: self._forward(model), self.warm)
@@ -211,7 +211,7 @@ class _Trace:
         self._guard(Status.RUNTIME_ERROR, _set_modes, modes)
         if not alike(usual.call, self._forward(model), usual.carried):
             raise Verdict(Status.INCONSISTENT, INCONSISTENT)
-        if recorder.captured or recorder.addresses.asked:
+        if recorder.captured or recorder.ids.addresses.asked:
             self._move(model, usual)
             self._guard(Status.RUNTIME_ERROR, model.train, not training)
             self._move(model, other or usual)

@@ -49,7 +49,7 @@ class _Graph:
             raise RuntimeError("a CUDA graph is captured already")
         recorder = self.captures.recorder
         self.captures.current, self._steps = self, None
-        self._began = len(recorder.steps), len(recorder)
+        self._began = len(recorder.steps), len(recorder.ids)
 
     def capture_end(self) -> None:
         if self.captures.current is not self:
@@ -58,21 +58,22 @@ class _Graph:
         recorder = self.captures.recorder
         self._steps = recorder.taken_back(self._began[0])
         self.captures.steps += self._steps
-        self._memory = recorder.forget(self._began[1])
+        recorder.captured = True
+        self._memory = recorder.ids.forget(self._began[1])
 
     def replay(self) -> None:
         if self._steps is None:
             raise RuntimeError("Called CUDAGraph::replay without a preceding successful capture.")
         recorder, new = self.captures.recorder, dict[int, int]()
-        recorder.renew(self._memory)
+        recorder.ids.renew(self._memory)
 
         def change(ref: Reference) -> Reference:
             if isinstance(ref, ScalarRef):
                 return ref
             if ref.number < self._began[1]:
-                return TensorRef(recorder.number_now(ref.number))
+                return TensorRef(recorder.ids.now(ref.number))
             if ref.number not in new:
-                new[ref.number] = recorder.bind(recorder.tensor(ref.number))
+                new[ref.number] = recorder.ids.bind(recorder.ids.tensor(ref.number))
             return TensorRef(new[ref.number])
 
         for step in self._steps:

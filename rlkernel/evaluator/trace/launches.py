@@ -107,7 +107,7 @@ class LaunchRecorder:
             elsewhere = self.recorder.devices.of(value) != CUDA
             if elsewhere and value.numel() > 0:  # an empty tensor has no address, wherever it is, and Triton takes it
                 raise ValueError(f"Pointer argument (at {index}) cannot be accessed from Triton (cpu tensor?)")
-            return self.recorder.ref(value)
+            return self.recorder.ids.ref(value)
         if isinstance(value, TensorDescriptor):
             return self._descriptor(name, value)
         if isinstance(value, Address):
@@ -120,7 +120,7 @@ class LaunchRecorder:
         if getattr(value, "round_f32_to_tf32", False):
             raise Untraceable(f"tensor descriptor {name} rounds to tf32: leave round_f32_to_tf32 out")
         return Descriptor(
-            self.recorder.ref(value.base),
+            self.recorder.ids.ref(value.base),
             tuple(int(size) for size in value.shape),
             tuple(int(stride) for stride in value.strides),
             tuple(int(size) for size in value.block_shape),
@@ -146,7 +146,7 @@ class LaunchRecorder:
         values, config = self._encoded(jit, self._with_tensors(bound), (1, 1, 1))
         kernel = self._kernel(jit, bound)
         functions = tuple(function for function in self.table.functions if function is not None)
-        asked = question(kernel, functions, values, (config,), self.recorder.tensor)
+        asked = question(kernel, functions, values, (config,), self.recorder.ids.tensor)
         if asked.key not in self._known:
             self.asked = asked
             raise NeedsKernel(asked)
@@ -161,7 +161,7 @@ class LaunchRecorder:
         """What a kernel is compiled ahead with, with a tensor in place of each that is told by its dtype alone."""
 
         def one(value: Any) -> Any:
-            return self.recorder.unseen(tuple(value.shape), value.dtype) if isinstance(value, MockTensor) else value
+            return self.recorder.ids.unseen(tuple(value.shape), value.dtype) if isinstance(value, MockTensor) else value
 
         return replace(bound, arguments={name: one(value) for name, value in bound.arguments.items()})
 
@@ -208,7 +208,7 @@ class LaunchRecorder:
         """End the trace with the question which configuration of a launch is taken, of those that its tuner keeps."""
         functions, kept = tuple(function for function in self.table.functions if function is not None), self.kept[id(launch)]
         configs = tuple(replace(launch.configs[place], before=()) for place in kept)
-        key, tensor = key_of_choice(tuner), self.recorder.tensor
+        key, tensor = key_of_choice(tuner), self.recorder.ids.tensor
         self.asked = question(launch.function, functions, dict(launch.args), configs, tensor, key, kept)
         raise NeedsKernel(self.asked)
 

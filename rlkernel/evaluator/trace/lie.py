@@ -84,8 +84,8 @@ class Lie(TorchFunctionMode):
         if func in _VALUES:
             return self.recorder.reading.answer(func, args, kwargs)
         if func is torch.Tensor.data_ptr:
-            self.recorder.id_of(args[0])  # which keeps its memory
-            return self.recorder.addresses.of(args[0])
+            self.recorder.ids.of(args[0])  # which keeps its memory
+            return self.recorder.ids.addresses.of(args[0])
         if func in _ADDRESSES:
             raise Untraceable(f"the host reads a tensor's address or storage (.{func.__name__}())")
         if func is torch.get_default_device:
@@ -286,7 +286,7 @@ def _own_buffers(recorder: Recorder) -> Iterator[None]:
     def note(self: nn.Module, name: str, tensor: torch.Tensor | None, persistent: bool = True) -> None:
         register(self, name, tensor, persistent)
         if tensor is not None:
-            recorder.reading.state.add(recorder.storage(recorder.id_of(tensor)))
+            recorder.reading.state.add(recorder.ids.storage(recorder.ids.of(tensor)))
 
     with patched(nn.Module, register_buffer=note):
         yield

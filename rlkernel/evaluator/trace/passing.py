@@ -20,7 +20,7 @@ def decode_spec(value: Any, recorder: Recorder, ids: list[int]) -> Any:
     if isinstance(value, dict) and "tensor" in value:
         spec = value["tensor"]
         tensor = stand_in(recorder, tuple(spec["shape"]), tuple(spec["stride"]), getattr(torch, spec["dtype"]))
-        ids.append(recorder.id_of(tensor))
+        ids.append(recorder.ids.of(tensor))
         return tensor
     if isinstance(value, dict) and "dict" in value:
         return {key: decode_spec(item, recorder, ids) for key, item in value["dict"]}
@@ -41,7 +41,7 @@ def encode_output(value: Any, recorder: Recorder) -> Value:
             raise Untraceable(
                 "forward returns a view that is conjugated or negated by whoever reads it; return .resolve_conj().resolve_neg()"
             )
-        return TensorRef(recorder.id_of(value))
+        return TensorRef(recorder.ids.of(value))
     if isinstance(value, (list, tuple)):
         return [encode_output(item, recorder) for item in value]
     if isinstance(value, dict):

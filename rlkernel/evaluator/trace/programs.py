@@ -100,7 +100,7 @@ class Programs:
 
     def _bytes(self, numbers: set[int]) -> int:
         """What the memory of some tensors takes, each storage once."""
-        storages = {self._recorder.storage(number): self._recorder.tensor(number) for number in numbers}
+        storages = {self._recorder.ids.storage(number): self._recorder.ids.tensor(number) for number in numbers}
         with torch._C.DisableTorchFunction():
             return sum(tensor.untyped_storage().nbytes() for tensor in storages.values())
 

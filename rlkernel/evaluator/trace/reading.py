@@ -74,14 +74,14 @@ class Reading:
         """The steps for the numbers that the call has read. Raises Untraceable if the call itself may change them."""
         for step in self._recorder.history[self.call_began :] if self._read else []:
             touched = _refs(step) if isinstance(step, Launch) else _written(step)
-            if any(self._recorder.storage(number) in self._read for number in touched):
+            if any(self._recorder.ids.storage(number) in self._read for number in touched):
                 raise Untraceable(CHANGED)
         return self.steps
 
     def answer(self, func: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
         """What a question about values gives. Raises Untraceable."""
         tensors = [value for value in [*args, *kwargs.values()] if isinstance(value, torch.Tensor)]
-        origins = [self._origin(self._recorder.id_of(tensor)) for tensor in tensors]
+        origins = [self._origin(self._recorder.ids.of(tensor)) for tensor in tensors]
         blocked = next((origin.blocked for origin in origins if origin.blocked), "")
         if blocked == INPUT and self.drawn is not None:
             return self._on_real(func, args, kwargs, {id(t): self._example(o, t) for o, t in zip(origins, tensors, strict=True)})
@@ -105,16 +105,16 @@ class Reading:
         Raises Untraceable for what depends on parameters, and for a large tensor."""
         drawn = self.drawn or {}
         leaves = sorted(origin.leaves)
-        if any(self._recorder.storage(leaf) not in drawn for leaf in leaves):
+        if any(self._recorder.ids.storage(leaf) not in drawn for leaf in leaves):
             raise Untraceable(INPUT)
         try:
-            return self._computed(origin, tensor, leaves, [drawn[self._recorder.storage(leaf)]() for leaf in leaves])
+            return self._computed(origin, tensor, leaves, [drawn[self._recorder.ids.storage(leaf)]() for leaf in leaves])
         except Untraceable:
             raise Untraceable(INPUT) from None
 
     def examples(self, made: Sequence[torch.Tensor]) -> list[Callable[[], torch.Tensor]]:
         """How to draw the arguments that a traced `get_inputs` has made. Each draw may raise Untraceable."""
-        return [partial(self._example, self._origin(self._recorder.id_of(tensor)), tensor) for tensor in made]
+        return [partial(self._example, self._origin(self._recorder.ids.of(tensor)), tensor) for tensor in made]
 
     def _number(self, func: Callable[..., Any], tensor: torch.Tensor, origin: _Origin) -> Any:
         """The number in a tensor that is computed from weights."""
@@ -123,7 +123,7 @@ class Reading:
             raise Untraceable("host code branches on a parameter's value; use torch.where, or load it in the kernel")
         if name in ("numpy", "__array__", "__index__"):
             raise Untraceable("the host reads a parameter as an array or a size; use .item(), or load it in the kernel")
-        began, number = self.call_began, self._recorder.id_of(tensor)
+        began, number = self.call_began, self._recorder.ids.of(tensor)
         if began is not None:
             known, own = {id(step) for step in self.steps}, {id(step) for step in self._recorder.history[began:]}
             mine = [step for step in origin.steps if id(step) in own]
@@ -134,7 +134,7 @@ class Reading:
             self.steps += [step for step in mine if id(step) not in known]
             made = {out for step in mine for out in _made(step)}
             asked = {ref for step in mine for ref in _refs(step)} | {number}
-            self._read |= {self._recorder.storage(ref) for ref in asked - made}
+            self._read |= {self._recorder.ids.storage(ref) for ref in asked - made}
         whole = not tensor.is_floating_point()
         found = self._recorder.numbers.made("item", (TensorRef(number),), whole=whole)
         if name in ("__int__", "__float__"):
@@ -148,9 +148,9 @@ class Reading:
         """Whether a value is the same for all weights and inputs."""
         if origin.leaves or isinstance(tensor, nn.Parameter) or any(_drawn(step) or _scaled(step) for step in origin.steps):
             return False
-        numbers = {self._recorder.id_of(tensor), *(out for step in origin.steps for out in _made(step))}
+        numbers = {self._recorder.ids.of(tensor), *(out for step in origin.steps for out in _made(step))}
         return not any(
-            isinstance(self._recorder.tensor(number), nn.Parameter) or self._recorder.storage(number) in self.state
+            isinstance(self._recorder.ids.tensor(number), nn.Parameter) or self._recorder.ids.storage(number) in self.state
             for number in numbers
         )
 
@@ -158,9 +158,9 @@ class Reading:
         self, origin: _Origin, tensor: torch.Tensor, leaves: Sequence[int] = (), values: Sequence[torch.Tensor] = ()
     ) -> torch.Tensor:
         """The values of a tensor, from those of the leaves of its origin. Raises Untraceable for a large one."""
-        if any(self._recorder.tensor(out).numel() > MAX_FOLDED for step in origin.steps for out in _made(step)):
+        if any(self._recorder.ids.tensor(out).numel() > MAX_FOLDED for step in origin.steps for out in _made(step)):
             raise Untraceable("the host computes with a large tensor; use numbers, or a tensor that stays on the GPU")
-        program = Program((), (), (), {}, tuple(leaves), tuple(origin.steps), TensorRef(self._recorder.id_of(tensor)))
+        program = Program((), (), (), {}, tuple(leaves), tuple(origin.steps), TensorRef(self._recorder.ids.of(tensor)))
         with _disable_current_modes(), torch.no_grad():
             found = Replay(program, torch.device("cpu"), lambda *call: None).forward(list(values), 0)
         assert isinstance(found, torch.Tensor)
@@ -168,7 +168,7 @@ class Reading:
 
     def _origin(self, number: int) -> _Origin:
         """Follow a tensor's values back through what was recorded."""
-        storage = self._recorder.storage
+        storage = self._recorder.ids.storage
         needed, memory = {number}, {storage(number)}
         steps: list[Step] = []
         blocked = ""

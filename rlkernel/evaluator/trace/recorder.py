@@ -9,7 +9,7 @@ references (in the judge).
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,13 +20,13 @@ from rlkernel.evaluator.program.layouts import as_on_cuda, is_laid_out
 from rlkernel.evaluator.program.operators import operator
 from rlkernel.evaluator.program.schema import MAX_ALTERNATIVES, MAX_LITERAL_BYTES, MAX_STEPS, Launch, Literal, Op, Scalar, Step
 from rlkernel.evaluator.program.switches import switches_of
-from rlkernel.evaluator.program.values import DeviceRef, MalformedProgram, ScalarRef, TensorRef, TorchName, Value
+from rlkernel.evaluator.program.values import DeviceRef, MalformedProgram, ScalarRef, TorchName, Value
 from rlkernel.evaluator.program.without_data import CALLS
 from rlkernel.evaluator.trace import precision
-from rlkernel.evaluator.trace.addresses import Addresses
 from rlkernel.evaluator.trace.devices import CUDA, HOST, META, Devices
 from rlkernel.evaluator.trace.host_numbers import HostNumbers, Untraceable
-from rlkernel.evaluator.trace.looks import Look, encoded, look_of, look_unwatched
+from rlkernel.evaluator.trace.identities import Identities
+from rlkernel.evaluator.trace.looks import encoded, look_of, look_unwatched
 from rlkernel.evaluator.trace.overloads import about
 from rlkernel.evaluator.trace.reading import Reading
 from rlkernel.evaluator.trace.refusals import refuse
@@ -39,7 +39,7 @@ _CHECKS = frozenset({"aten._linalg_check_errors.default"})
 
 
 class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Steps of one phase (`__init__` or one `forward`), and the ids of the tensors seen so far."""
+    """Steps of one phase (`__init__` or one `forward`), of tensors by their ids."""
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -57,136 +57,20 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """The steps of all phases."""
         self._alternatives = 0
         """The configurations of this phase's launches."""
+        self.ids = Identities(self._append)
         self.numbers = HostNumbers(self._scalar)
         self.reading = Reading(self)
         self.devices = Devices(CUDA if trusted else HOST)  # a reference's own tensors are put where its inputs are
-        self.addresses = Addresses()
         self.captured = False
         """Whether a CUDA graph was captured."""
-        self._places: dict[int, int] = {}
-        """The memory of an input of any call -> the place of the input among its call's."""
-        self._inputs: list[int] = []
-        """The memory of the inputs of the call in progress."""
         self.autocast: torch.dtype | None = None
         """The dtype of `torch.autocast` around the call in progress, which a dispatch mode itself is not told."""
-        self._ids: dict[int, int] = {}
-        self._alive: list[tuple[torch.Tensor, Any]] = []
-        """Tensors by id, and their storages, so that no address is given twice."""
-        self._looks: list[Look] = []
-        """What each id was a view of when it was given. A tensor can become another one without any operator: by `.data =`, by
-        `swap_tensors`, and by `Module.to`, which uses them."""
-        self._refs: list[TensorRef] = []
-        """What a step says of each id."""
         self._results = Results()
-        self._homes: dict[tuple[int, torch.dtype], int] = {}
-        """Storage and dtype -> the first id there, to reach tensors that were made behind the recorder's back."""
-
-    def __len__(self) -> int:
-        """Ids given so far."""
-        return len(self._alive)
 
     def phase(self) -> list[Step]:
         """Hand over the steps recorded so far and start a new phase; ids go on."""
         steps, self.steps, self._alternatives = self.steps, [], 0
         return steps
-
-    def tensor(self, number: int) -> torch.Tensor:
-        """The tensor with an id, as the trace has it: without data."""
-        return self._alive[number][0]
-
-    def unseen(self, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
-        """A tensor on the GPU that no step makes and no call is given: a kernel is compiled for it, and never launched."""
-        with _disable_current_modes():
-            tensor = torch.empty(shape, dtype=dtype, device=META)
-        self.bind(tensor)
-        return tensor
-
-    def storage(self, number: int) -> int:
-        """The identity of the memory that the tensor with an id had when it was given the id."""
-        return self._looks[number][0]
-
-    def bind(self, tensor: torch.Tensor) -> int:
-        """Give `tensor` an id: an input, a literal or a result."""
-        with torch._C.DisableTorchFunction():
-            return self._bind(tensor, look_unwatched(tensor))
-
-    def _bind(self, tensor: torch.Tensor, look: Look) -> int:
-        number = len(self._alive)
-        self._alive.append((tensor, tensor.untyped_storage()))
-        self._ids[id(tensor)] = number
-        self._looks.append(look)
-        self._refs.append(TensorRef(number))
-        self._homes.setdefault(look[:2], number)
-        return number
-
-    def id_of(self, tensor: torch.Tensor) -> int:
-        """The id of what `tensor` is now, which may be another tensor than the one that it was. Raises Untraceable."""
-        return self._id(tensor, look_of(tensor))
-
-    def ref(self, tensor: torch.Tensor) -> TensorRef:
-        """What a step says of a tensor. Raises Untraceable."""
-        return self._refs[self.id_of(tensor)]
-
-    def _id(self, tensor: torch.Tensor, look: Look) -> int:
-        number = self._ids.get(id(tensor))
-        if number is not None and self._looks[number] == look:
-            return number
-        home = self._homes.get(look[:2])
-        if home is None:
-            raise Untraceable("a tensor was made in a way that the trace does not see")
-        args: tuple[Value, ...] = (TensorRef(home), list(look[2]), list(look[3]), look[4])
-        number = self.bind(tensor)
-        self._append(Op("aten.as_strided.default", args, {}, (number,)))
-        return number
-
-    def begin(self, inputs: Sequence[int]) -> None:
-        """A call of forward begins, with inputs that have these ids. They lie where those of the last call have lain."""
-        storages = list(dict.fromkeys(self.storage(number) for number in inputs))
-        with torch._C.DisableTorchFunction():
-            sizes = {self.storage(number): self.tensor(number).untyped_storage().nbytes() for number in inputs}
-        self.addresses.inputs(storages, [sizes[storage] for storage in storages])
-        self._places |= {storage: place for place, storage in enumerate(storages)}
-        self._inputs = storages
-
-    def move_inputs(self) -> None:
-        """The inputs of all later calls lie where none has lain before."""
-        self.addresses.move()
-        self._places.clear()
-
-    def number_now(self, number: int) -> int:
-        """The id of what lies now where the tensor with this id has lain: another one where a CUDA graph has been replayed since,
-        and in the memory of an input."""
-        storage, dtype, *shape = look = self._looks[number]
-        place = self._places.get(storage)
-        if place is not None and self._inputs[place] != storage:
-            home = self._homes.get((self._inputs[place], dtype))
-            if home is None:
-                raise Untraceable("a CUDA graph that was captured in an earlier call reads its input as another dtype")
-            if self._looks[home][1:] == look[1:]:
-                return home
-            args: tuple[Value, ...] = (TensorRef(home), *(list(s) if isinstance(s, tuple) else s for s in shape))
-            with torch._C.DisableTorchFunction(), _disable_current_modes():
-                found = self.bind(torch.as_strided(self.tensor(home), *shape))  # type: ignore[arg-type]
-            self._append(Op("aten.as_strided.default", args, {}, (found,)))
-            return found
-        now = self._ids.get(id(self.tensor(number)))
-        return number if now is None or self._looks[now] != look else now
-
-    def forget(self, since: int) -> set[int]:
-        """Take back the ids from `since` on, of tensors that nothing has computed. Returns the memory that was made there."""
-        self.captured = True
-        made = {look[0] for look in self._looks[since:]} - {look[0] for look in self._looks[:since]}
-        for tensor, _ in self._alive[since:]:
-            self._ids.pop(id(tensor), None)
-        self.renew(made)
-        return made
-
-    def renew(self, storages: set[int]) -> None:
-        """Take back the ids of all tensors in some memory, which is about to be written anew."""
-        for number, look in enumerate(self._looks):
-            if look[0] in storages:
-                self._ids.pop(id(self.tensor(number)), None)
-                self._homes.pop(look[:2], None)
 
     def _append(self, step: Step) -> None:
         if len(self.steps) >= MAX_STEPS:
@@ -223,13 +107,13 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 raise Untraceable(f"a literal tensor of {real.numel()} elements; build large tensors with operators")
             raw = real.reshape(-1).view(torch.uint8).numpy().tobytes() if real.numel() else b""
             stand_in = torch.empty_like(real, device=META)
-        number = self.bind(stand_in)
+        number = self.ids.bind(stand_in)
         self._append(Literal(number, dtype, tuple(real.shape), base64.b64encode(raw).decode()))
         return stand_in
 
     def _table(self, stand_in: torch.Tensor, dtype: str) -> torch.Tensor:
         """A reference's tensor without its values: with zeros, which are valid places, too."""
-        kind, number = TorchName("dtype", dtype), self.bind(stand_in)
+        kind, number = TorchName("dtype", dtype), self.ids.bind(stand_in)
         self._append(Op("aten.zeros.default", (list(stand_in.shape),), {"dtype": kind, "device": DeviceRef()}, (number,)))
         return stand_in
 
@@ -244,7 +128,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 value, asked.told = self.literal(value), False
             look = look_unwatched(value)
             asked.tensor(value, look)
-            return self._refs[self._id(value, look)]
+            return self.ids.ref_as(value, look)
         if isinstance(value, (list, tuple)):
             asked.begin(len(value))
             return [self._encoded(item, asked) for item in value]
@@ -274,17 +158,9 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             if is_laid_out(name):
                 result = as_on_cuda(name, [v for v in [*args, *kwargs.values()] if isinstance(v, torch.Tensor)], result)
             items = result if isinstance(result, (tuple, list)) else (result,)
-            outs = tuple([self._result(item) if isinstance(item, torch.Tensor) else None for item in items])
+            outs = tuple([self.ids.of_result(item) if isinstance(item, torch.Tensor) else None for item in items])
         self._append(Op(name, encoded_args, encoded_kwargs, outs, switches_of(name) if self.keeps_switches else ()))
         return result
-
-    def _result(self, tensor: torch.Tensor) -> int:
-        """The id of what an operator returned: a new one, unless it returned its argument, changed in place (`t_`)."""
-        known = self._ids.get(id(tensor))
-        if known is None:
-            return self._bind(tensor, look_unwatched(tensor))
-        self._looks[known] = look_unwatched(tensor)
-        return known
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None) -> Any:
         kwargs = dict(kwargs) if kwargs else {}
@@ -336,7 +212,7 @@ def stand_in(recorder: Recorder, shape: tuple[int, ...], stride: tuple[int, ...]
     """A fresh input on the GPU: a meta tensor with its own storage, bound to an id."""
     with _disable_current_modes():
         tensor = torch.empty_strided(shape, stride, dtype=dtype, device=META)
-    recorder.reading.inputs.add(recorder.storage(recorder.bind(tensor)))
+    recorder.reading.inputs.add(recorder.ids.storage(recorder.ids.bind(tensor)))
     return tensor
 
 

@@ -24,6 +24,8 @@ MODULES = (
     "problem",
     "trials",
     "queue",
+    "places",
+    "tuning",
     "subject",
     "rounds",
     "session",
@@ -70,7 +72,7 @@ def room(imported: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> Any:
         monkeypatch.setattr(module, "CUDA", cpu)
     monkeypatch.setattr(imported.guards, "ZONE", 4096)
     monkeypatch.setattr(imported.guards, "_noise", None)
-    for module in (imported.checks, imported.subject, imported.trials):
+    for module in (imported.checks, imported.subject, imported.tuning, imported.trials):
         monkeypatch.setattr(module, "settle", lambda seconds: None)
     for module in (imported.checks, imported.trials):
         monkeypatch.setattr(module, "kept", torch.clone)

@@ -57,7 +57,7 @@ def test_a_lost_context_answers_before_anything_is_given_back(
 ) -> None:
     errors = {
         "hung": room.stopwatch.Hung(), "strayed": room.session.Strayed("outside"), "error": RuntimeError("CUDA error"),
-        "no config": room.subject.NoConfig(),
+        "no config": room.tuning.NoConfig(),
     }  # fmt: skip
     runner, question, given = played(room, monkeypatch, errors[name], code)
     answer = runner.evaluate(question, b"")

@@ -68,14 +68,6 @@ def subject_of(room: Any, made: Program = PROGRAM, choices: tuple[int, ...] = (1
 
 
 @pytest.mark.parametrize(
-    ("mib", "places", "detours"), [(0, 48, 12), (3.99, 48, 12), (4, 12, 12), (8, 4, 4), (63, 4, 4), (64, 2, 2), (1024, 2, 2)]
-)
-def test_small_tensors_lie_in_many_places(room: Any, mib: float, places: int, detours: int) -> None:
-    nbytes = int(mib * (1 << 20))
-    assert (room.subject.places(nbytes), room.subject.detours(nbytes)) == (places, detours)
-
-
-@pytest.mark.parametrize(
     ("weight", "expected"),
     [
         (torch.tensor([1.0, 1.0, 1.0]), [3.0, 5.0, 7.0]),  # 2 x + w
@@ -127,7 +119,7 @@ def test_timed_calls_use_the_memory_that_was_laid_out(room: Any) -> None:
     assert [(i, t.shape) for i, t in subject.places[0].items()] == [(0, X.shape)]
     assert len(subject.places) == 48  # 12 bytes
     subject.construct([], 5, Model())
-    subject.refill(7)
+    subject.places.refill(7)
     before = subject.places[7][0].tolist()
     assert subject.timed([X], 6, 7).tolist() == [2.0, 4.0, 6.0]
     assert subject.places[7][0].tolist() == [2.0, 4.0, 6.0] != before
@@ -142,7 +134,7 @@ def test_each_place_is_guarded_on_its_own(room: Any, monkeypatch: pytest.MonkeyP
     memory = subject.memory[0]
     addresses = [place[0].data_ptr() for place in subject.places]
     assert len(set(addresses)) == 48 and min(b - a for a, b in itertools.pairwise(sorted(addresses))) >= 2 * 4096 + 12
-    subject.refill(7)
+    subject.places.refill(7)
     subject.places[7][0].fill_(1.0)
     assert not memory.broken()
     assert subject.places[7][0] is subject.places[7][0]  # `refill` knows its words
@@ -227,7 +219,7 @@ def test_the_first_of_launches_that_are_tuned_together_chooses_for_all(room: Any
 
     choose = subject._tune
     monkeypatch.setattr(subject, "_tune", lambda index, *rest: (tuned.append(index), choose(index, *rest)))
-    monkeypatch.setattr(room.subject, "mark", Mark)
+    monkeypatch.setattr(room.tuning, "mark", Mark)
     monkeypatch.setattr(torch.cuda, "_sleep", lambda cycles: None)
     subject.construct([], 5, Model())
     subject.tune([X], 6)
@@ -246,7 +238,7 @@ def test_a_configuration_without_a_binary_is_not_launched(room: Any) -> None:
     assert subject_of(room, choices=(0, 1))[0].tunable
     none, _ = subject_of(room, choices=())
     none.construct([], 5, Model())
-    with pytest.raises(room.subject.NoConfig):
+    with pytest.raises(room.tuning.NoConfig):
         none.forward([X], 6)
 
 

@@ -37,7 +37,7 @@ def replayed(forward: Callable[[Any], Any], x: torch.Tensor = X) -> Any:
     """What `forward` gives when it is traced on a tensor without data and replayed on `x`."""
     with tracing() as recorder:
         given = stand_in(recorder, tuple(x.shape), tuple(x.stride()), x.dtype)
-        number = recorder.id_of(given)
+        number = recorder.ids.of(given)
         output = encode_output(forward(given), recorder)
     program = Program((), (), (), {}, (number,), tuple(recorder.steps), output)
     return Replay(program, torch.device("cpu"), lambda *call: None).forward([x.clone()], 0)
@@ -101,7 +101,7 @@ def test_modules_that_are_moved_between_dtypes_have_state_of_the_last_one(swap: 
     try:
         with tracing(CUDA) as recorder:
             layer = nn.Linear(4, 3).half().to(torch.float64).bfloat16()
-            number = recorder.id_of(layer.weight)
+            number = recorder.ids.of(layer.weight)
     finally:
         torch.__future__.set_swap_module_params_on_conversion(False)
     program = Program((), (), tuple(recorder.steps), {"weight": number}, (), (), None)
@@ -114,12 +114,12 @@ def test_a_tensor_that_changed_has_another_id_and_what_was_made_of_it_keeps_its_
     with tracing() as recorder:
         x = stand_in(recorder, (2, 3), (3, 1), torch.float32)
         y = x + 1
-        before = recorder.id_of(y)
+        before = recorder.ids.of(y)
         row = y[0]
         y.data = x
-        assert recorder.id_of(y) != before
-        assert recorder.ref(row) == TensorRef(recorder.id_of(row))
-        assert recorder.id_of(x) == 0
+        assert recorder.ids.of(y) != before
+        assert recorder.ids.ref(row) == TensorRef(recorder.ids.of(row))
+        assert recorder.ids.of(x) == 0
 
 
 @pytest.mark.parametrize("made", ["torch.Tensor(2, 3)", "torch.FloatTensor(2, 3)", "nn.Parameter(torch.Tensor(2, 3))"])

@@ -22,7 +22,7 @@ def test_specifications_become_stand_ins() -> None:
     assert ids == [0, 1]
     assert (args[0].shape, args[0].stride(), args[0].dtype, args[1]) == ((2, 3), (3, 1), torch.float32, 2)
     assert kwargs["scale"] == float("inf")
-    assert recorder.id_of(kwargs["y"]) == 1
+    assert recorder.ids.of(kwargs["y"]) == 1
 
 
 def test_tuples_stay_tuples_on_their_way_to_a_candidate() -> None:
@@ -31,7 +31,7 @@ def test_tuples_stay_tuples_on_their_way_to_a_candidate() -> None:
     sent = json.loads(json.dumps(spec(given)))
     window, (two, (x, nothing)), named, empty = decode_spec(sent, recorder, ids)
     assert (window, two, nothing, named, empty) == ((3, 5), 2, None, {"padding": (1, float("inf"))}, ())
-    assert (recorder.id_of(x), ids) == (0, [0])
+    assert (recorder.ids.of(x), ids) == (0, [0])
     assert [found.shape for found in specs_of(sent)] == [(2, 3)]
 
 

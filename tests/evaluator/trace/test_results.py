@@ -68,8 +68,8 @@ def test_results_have_memory_of_their_own_and_steps_are_recorded_each_time() -> 
     with recording(recorder):
         x = stand_in(recorder, (4,), (1,), torch.float32)
         made = [x + 1 for _ in range(5)]
-        numbers = [recorder.id_of(one) for one in made]
-    assert len({recorder.storage(number) for number in numbers}) == len(set(numbers)) == 5
+        numbers = [recorder.ids.of(one) for one in made]
+    assert len({recorder.ids.storage(number) for number in numbers}) == len(set(numbers)) == 5
     assert [step.outs for step in recorder.steps if isinstance(step, Op)] == [(number,) for number in numbers]
 
 
@@ -108,7 +108,7 @@ def test_numbers_of_the_weights_are_recorded_each_for_itself() -> None:
     with recording(recorder):
         x = stand_in(recorder, (4,), (1,), torch.float32)
         weights = [torch.zeros(1, device="cuda") + number for number in range(2)]
-        recorder.reading.state |= {recorder.storage(recorder.id_of(weight)) for weight in weights}
+        recorder.reading.state |= {recorder.ids.storage(recorder.ids.of(weight)) for weight in weights}
         recorder.phase()
         recorder.reading.begin()
         for weight in weights:

@@ -156,7 +156,7 @@ def _is_cramped(step: Op, read: list[torch.Tensor]) -> bool:
 
 
 def _memory(recorder: Recorder, tensors: list[torch.Tensor]) -> set[int]:
-    return {recorder.storage(recorder.id_of(tensor)) for tensor in tensors}
+    return {recorder.ids.storage(recorder.ids.of(tensor)) for tensor in tensors}
 
 
 def _tensors(value: Any) -> list[torch.Tensor]:

@@ -91,10 +91,10 @@ class TracedReference:
         hold(model, self.held)
         before = attributes(model)
         named = [*model.named_parameters(), *model.named_buffers()]
-        state = {name: self.recorder.id_of(tensor) for name, tensor in named}
+        state = {name: self.recorder.ids.of(tensor) for name, tensor in named}
         self.parameters = tuple(name for name, _ in model.named_parameters())
         self.given = sum(spec.numel() for spec in meta_tensors(self.variant.specs.inputs)) + sum(t.numel() for _, t in named)
-        self.recorder.reading.state |= {self.recorder.storage(number) for number in state.values()}
+        self.recorder.reading.state |= {self.recorder.ids.storage(number) for number in state.values()}
         for _, tensor in named:  # the module is moved to the GPU before it is called
             self.recorder.devices.move(tensor, CUDA)
         init = self.recorder.phase()
@@ -103,9 +103,9 @@ class TracedReference:
             if flip:
                 model.train(not model.training)
             ids: list[int] = []
-            began = (len(self.recorder), len(self.recorder.numbers))
+            began = (len(self.recorder.ids), len(self.recorder.numbers))
             inputs = decode_spec(self.variant.inputs, self.recorder, ids)
-            self.recorder.reading.drawn = dict(zip(map(self.recorder.storage, ids), self._examples, strict=True))
+            self.recorder.reading.drawn = dict(zip(map(self.recorder.ids.storage, ids), self._examples, strict=True))
             self.recorder.phase()
             self.recorder.reading.begin()
             with holding(model):
@@ -118,7 +118,7 @@ class TracedReference:
                 self.replaced = newly_replaced(before, model)
                 self.keeps = not before.keys() <= state.keys()  # tensors as plain attributes
                 self.program = Program((), tuple(init_ids), tuple(init), state, tuple(ids), tuple(steps), output, tuple(reads))
-                self.shapes = [tuple(self.recorder.tensor(number).shape) for number in range(len(self.recorder))]
+                self.shapes = [tuple(self.recorder.ids.tensor(number).shape) for number in range(len(self.recorder.ids))]
         self.modal = not chosen and forms[0] != forms[1]
 
     def known(self) -> tuple[KnownInput, ...]:

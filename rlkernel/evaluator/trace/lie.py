@@ -17,6 +17,7 @@ from rlkernel.evaluator.program import recurrent
 from rlkernel.evaluator.trace.addresses import has_addresses
 from rlkernel.evaluator.trace.devices import CUDA, HOST, META, resolve
 from rlkernel.evaluator.trace.host_numbers import has_numbers, mathematics
+from rlkernel.evaluator.trace.own_operators import body_of, own_operators
 from rlkernel.evaluator.trace.patched import patched
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable, fresh_settings
 from rlkernel.evaluator.trace.wholes import CELLS, RMS_NORM, WHOLE, dropout, has_fused_cell, rms_norm
@@ -45,10 +46,6 @@ _SHAPES = frozenset({
 })  # fmt: skip
 """Questions that a meta tensor answers as any other would. A launch may ask fifty of them, and a forward launch thousands of
 times."""
-_OWN = ("aten", "prims", "prim", "quantized", "profiler")
-"""Namespaces of operators that are torch's own."""
-
-
 _NAMED = {
     torch.device, torch._C._nn._parse_to, torch.get_default_device, torch.nn.functional.dropout, torch.Tensor.data_ptr,
     torch.Tensor.type, torch.Tensor.pin_memory, torch.Tensor.cpu, torch.Tensor.cuda, torch.Tensor.to,
@@ -116,7 +113,7 @@ class Lie(TorchFunctionMode):
             if self.recorder.reading.call_began is not None:
                 raise Untraceable("random operators with their own generator; use the default one")
             kwargs.pop("generator")  # before forward only shapes count: the numbers are those of the reference's own module
-        body = _body(func)
+        body = body_of(func)
         if body is not None:
             with self:
                 return body(*args, **kwargs)
@@ -232,52 +229,6 @@ def _names_device(value: Any) -> bool:
     return isinstance(value, str) and (value in ("cuda", "cpu") or value.startswith("cuda:"))
 
 
-def _body(func: Any) -> Any:
-    """The Python function behind an operator that was defined with `torch.library`, or None. Raises Untraceable."""
-    if not isinstance(func, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)):
-        return None
-    name = func._qualified_op_name if isinstance(func, torch._ops.OpOverloadPacket) else func._schema.name
-    if name.partition("::")[0] in _OWN:
-        return None
-    defined = torch._library.custom_ops.OPDEFS.get(name)
-    written = {} if defined is None else defined._backend_fns
-    body = written.get("cuda") or written.get(None) or _IMPLEMENTED.get(name)
-    if body is None:
-        raise Untraceable(f"operator {name} has no implementation in Python for CUDA")
-    return body
-
-
-_IMPLEMENTED: dict[str, Any] = {}
-"""Operator -> what a candidate has registered for it by `Library.impl`, for CUDA or for every device."""
-_KEYS = ("CUDA", "CompositeExplicitAutograd", "CompositeImplicitAutograd", "")
-
-
-@contextmanager
-def _own_libraries() -> Iterator[None]:
-    """Operators that are defined inside are known by their Python functions, and are gone afterwards."""
-    made: list[Any] = []
-    define, implement = torch.library.Library.__init__, torch.library.Library.impl
-
-    def remember(self: Any, *args: Any, **kwargs: Any) -> None:
-        define(self, *args, **kwargs)  # type: ignore[no-untyped-call]
-        made.append(self)
-
-    def implemented(self: Any, op_name: Any, fn: Any, dispatch_key: str = "", **kwargs: Any) -> Any:
-        result = implement(self, op_name, fn, dispatch_key, **kwargs)  # type: ignore[no-untyped-call]
-        if (dispatch_key or self.dispatch_key) in _KEYS:
-            name = str(getattr(op_name, "_name", op_name)).partition(".")[0]
-            _IMPLEMENTED[name if "::" in name else f"{self.ns}::{name}"] = fn
-        return result
-
-    with patched(torch.library.Library, __init__=remember, impl=implemented):
-        try:
-            yield
-        finally:
-            _IMPLEMENTED.clear()
-            for library in made:
-                library._destroy()
-
-
 @contextmanager
 def _own_buffers(recorder: Recorder) -> Iterator[None]:
     """Buffers are known as such from when they are registered."""
@@ -326,7 +277,7 @@ def recording(recorder: Recorder) -> Iterator[None]:
         settings = (
             fresh_settings(),
             mathematics(),
-            _own_libraries(),
+            own_operators(),
             _own_buffers(recorder),
             _default_devices(recorder),
             _arrays(),

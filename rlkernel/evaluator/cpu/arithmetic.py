@@ -37,6 +37,8 @@ _OF_LIBRARY = {np.sin, np.cos}
 _DIVIDES = {np.divide, np.fmod}
 _OF_ONE_BIT = {np.add: np.logical_xor, np.subtract: np.logical_xor, np.multiply: np.logical_and}
 """What integer arithmetic is where an integer has one bit: 1 + 1 is 0. numpy takes truth values for something else."""
+LITTLE = (tl.int8, tl.int16, tl.uint8, tl.uint16)
+"""Whole numbers of which not many add up to more than there is room for."""
 _ERF = libdevice.function("__nv_erf") or np.vectorize(math.erf)
 
 
@@ -74,8 +76,8 @@ class Arithmetic(InterpreterBuilder):  # type: ignore[misc]
         """Whether a kernel has made a pointer of another one or of a number, which may point between two elements."""
         self.special = LIBRARY / 2
         """Operations in the time of a special function, on the card on which launches are priced."""
-        self.adds_in_half = False
-        """Whether an accumulator of the running kernel has half precision."""
+        self.adds_in_little = False
+        """Whether an accumulator of the running kernel has half precision, or it adds up whole numbers of 8 or 16 bits."""
         self.elements_meet = False
         """Whether an element of a block of the running kernel has got to another's place, or was put together with it."""
         self.order = 0
@@ -127,6 +129,7 @@ class Arithmetic(InterpreterBuilder):  # type: ignore[misc]
 
     def binary_op(self, lhs: Any, rhs: Any, op: Any) -> Any:
         op = _OF_ONE_BIT.get(op, op) if lhs.dtype.scalar == tl.int1 else op
+        self.adds_in_little |= op is np.add and lhs.dtype.scalar in LITTLE
         return self._elementwise([lhs, rhs], op, self._of_binary(op, lhs.dtype.scalar), lhs.dtype.scalar)
 
     def unary_op(self, arg: Any, op: Any) -> Any:
@@ -258,7 +261,7 @@ class Arithmetic(InterpreterBuilder):  # type: ignore[misc]
             left, right = left.astype(np.float32), right.astype(np.float32)
         kind_of_result = d.dtype.scalar
         if kind_of_result == tl.float16:
-            self.adds_in_half = True
+            self.adds_in_little = True
             step = AT_ONCE_BITS // a.dtype.scalar.primitive_bitwidth
             return TensorHandle(_added_in_half(left, right, d.data, step), tl.float16)
         total = widen(d.data, d.dtype)

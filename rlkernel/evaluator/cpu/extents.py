@@ -2,8 +2,9 @@
 
 A loop that has one turn where results are compared, and several at full shape, was not seen to go on from one turn to the next.
 One that has two was seen to go on once: it may keep its first turn and its last. Where a kernel adds up in half precision, what
-it loses grows with each turn, so that no fewer show how its loops go on. Of a loop that goes as far as a number in memory
-says, most of the turns are asked for: a kernel may hold that number against another one.
+it loses grows with each turn, and where it adds whole numbers of 8 or 16 bits, some turn is one too many, so that no fewer show
+how its loops go on. Of a loop that goes as far as a number in memory says, most of the turns are asked for: a kernel may hold
+that number against another one.
 
 So it is with a side of a branch that no launch takes where results are compared, and a launch takes whole at full shape:
 `if cols % BLOCK == 0` is true for a whole launch or for none of it, and was not seen to be right.
@@ -44,8 +45,8 @@ class Extents:
         """The texts of the kernels of whose blocks an element may change what becomes of another."""
         self._uneven: set[str] = set()
         """The texts of the kernels whose programs differ in what they do, and not in what they address alone."""
-        self._adding_in_half: set[str] = set()
-        """The texts of the kernels whose accumulators have half precision."""
+        self._adding_in_little: set[str] = set()
+        """The texts of the kernels whose accumulators have half precision, or that add whole numbers of 8 or 16 bits."""
         self._told: set[Place] = set()
         """The loops that go as far as a number in memory says."""
 
@@ -73,9 +74,9 @@ class Extents:
         """Programs of a launch do different things."""
         self._uneven.add(source)
 
-    def note_adding_in_half(self, source: str) -> None:
-        """Accumulators of a kernel have half precision."""
-        self._adding_in_half.add(source)
+    def note_adding_in_little(self, source: str) -> None:
+        """Accumulators of a kernel have half precision, or 8 or 16 bits."""
+        self._adding_in_little.add(source)
 
     def note_told(self, place: Place) -> None:
         """Memory tells how many turns a loop has."""
@@ -124,7 +125,7 @@ class Extents:
         source, number = place
         if number >= SIDES:
             return TAKEN
-        if number >= AXES and source in self._adding_in_half:
+        if number >= AXES and source in self._adding_in_little:
             return count
         if place in self._told:  # where programs have other numbers, hardly anybody has the most
             return max(min(ENOUGH, count), math.ceil(MOST * count))

@@ -197,7 +197,7 @@ class Interpreter:
         machine.known = KnownMemory(held)
         machine.reuse = self._reuse(config, extents) if dry else Reuse()
         machine.chain = Chain(config.options.get("num_warps", 4), self._fetching(config))
-        machine.counts, machine.left_out, machine.adds_in_half, machine.elements_meet = Counts(), False, False, False
+        machine.counts, machine.left_out, machine.adds_in_little, machine.elements_meet = Counts(), False, False, False
         kernel = self._kernels.get(launch.function)
         bound = self._arguments(launch, config, args, addresses)
         machine.set_grid_dim(*config.grid)
@@ -233,8 +233,8 @@ class Interpreter:
             machine.extents.note_left_out(source)
         if machine.elements_meet:
             machine.extents.note_meeting(source)
-        if machine.adds_in_half:
-            machine.extents.note_adding_in_half(source)
+        if machine.adds_in_little:
+            machine.extents.note_adding_in_little(source)
         if sampling.idle:
             self.idle[launch.function] = launch.line
         return counts

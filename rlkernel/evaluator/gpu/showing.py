@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from rlkernel.evaluator.gpu import driver
-from rlkernel.evaluator.judging.inputs import equals, labels, unshown
+from rlkernel.evaluator.judging.inputs import enlarged, equals, labels, unshown
 from rlkernel.evaluator.judging.inputs.fixed import MASKS, holds_one_value
 from rlkernel.evaluator.judging.inputs.little import resized_of
 from rlkernel.evaluator.judging.inputs.one_sided import one_sided_of
@@ -70,6 +70,7 @@ def shown_of(problem: GpuProblem, program: Program, source: str, until: float) -
         looks.append(lambda: labels.labels_of(reference))
     looks.append(lambda: resized_of(reference))
     looks.append(lambda: one_sided_of(reference))
+    looks.append(lambda: enlarged.enlarged_of(reference))
     if bytes_of(problem.inputs(0)) > MOST_BYTES:
         return NONE_SHOWN
     nothing: Sequence[Planting] = ()

@@ -135,7 +135,7 @@ class Oracle:
         return Brief(
             problem.variants, problem.modal, costs.us, *floors, reference, costs.ops, costs.unpriced, costs.written,
             costs.reads, tuple(problem.counterparts.items()), problem.counts, problem.distances,
-            problem.known, problem.told,
+            problem.widths, problem.known, problem.told,
         )  # fmt: skip
 
     def _begin(self, question: DrawRounds) -> None:

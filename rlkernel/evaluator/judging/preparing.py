@@ -11,6 +11,7 @@ from rlkernel.errors import BrokenReference
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.costs.least_work import ALL, LEAST, Matters, has_one_product, leaves_rows, may_hide
 from rlkernel.evaluator.judging.costs.roofline import TRIANGLE
+from rlkernel.evaluator.judging.inputs.enlarged import enlarged_of
 from rlkernel.evaluator.judging.inputs.equals import may_repeat, repeats_of
 from rlkernel.evaluator.judging.inputs.labels import labels_of, may_label
 from rlkernel.evaluator.judging.inputs.little import resized_of
@@ -24,6 +25,7 @@ from rlkernel.evaluator.judging.references.traced_reference import Costs, Traced
 from rlkernel.evaluator.judging.sizes.counterparts import Shape, counterparts
 from rlkernel.evaluator.judging.sizes.counting import counts_elements
 from rlkernel.evaluator.judging.sizes.distances import cuts, hides_distances, tells_places
+from rlkernel.evaluator.judging.sizes.widths import adds_whole_numbers, hides_widths, larger_in
 from rlkernel.evaluator.judging.zeros.full_share import OF_INPUTS, Studied, full_share, makes_zeros, multiplies
 from rlkernel.evaluator.messages.judgement import NOTHING, KnownInput, Planting, Told
 from rlkernel.evaluator.program.replaced import drawn
@@ -36,6 +38,8 @@ from rlkernel.types import Precision
 
 MOST_LOOKED_AT = 1 << 24
 """Elements of inputs and weights up to which their values are looked at; with more, a part of them may hide another."""
+MOST_DRAWN = 1 << 22
+"""Elements of inputs and weights up to which they are drawn at full shape, to see how large their whole numbers are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,8 @@ class Prepared:
     """Whether its values depend on how many elements there are, see `sizes.counting`."""
     distances: bool = False
     """Whether it tells places apart at full shape and not at the small one, see `sizes.distances`."""
+    widths: bool = False
+    """Whether it adds up whole numbers that need more bits at full shape than at the small one, see `sizes.widths`."""
     plants: tuple[Planting, ...] = ()
     """What is done to its inputs, each in a round, to show what it does and no draw shows."""
     known: tuple[KnownInput, ...] = ()
@@ -101,9 +107,26 @@ def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision
     counts = not one_size and counts_elements(traced_small.program, traced_full.program)
     shapes = traced_small.shapes, traced_full.shapes
     distances = not one_size and hides_distances(traced_small.program, traced_full.program, *shapes)
+    widths = modelled and not one_size and _hides_widths((small, full), traced_small, traced_full)
     return Prepared(
-        small, variants, traced_small.modal, costs, traced_full.program, numbers, counts, distances, plants, known, told
+        small, variants, traced_small.modal, costs, traced_full.program, numbers, counts, distances, widths, plants, known, told
     )  # fmt: skip
+
+
+def _hides_widths(
+    references: tuple[Reference, Reference], traced_small: TracedReference, traced_full: TracedReference
+) -> bool:  # fmt: skip
+    """Whether the small shape is too small to show how wide its sums of whole numbers are."""
+    programs, (small, full) = (traced_small.program, traced_full.program), references
+    if traced_small.given > MOST_LOOKED_AT or not adds_whole_numbers(programs[0], _given(small, 0)):
+        return False
+    try:
+        with Usual(FEWEST_AT_OTHER_SIZES).bounded():
+            drawn = tensors_of(full.inputs(0)) if traced_full.given <= MOST_DRAWN else ()
+            larger = larger_in(drawn, tensors_of(small.inputs(0)))
+            return hides_widths(small, *programs, (traced_small.shapes, traced_full.shapes), larger)
+    except Endless:
+        return False
 
 
 def _asked_for(
@@ -135,7 +158,7 @@ def _told(
 
 def _plants(small: Reference, source: str, traced: TracedReference) -> tuple[Planting, ...]:
     """What shows effects that no draw does: of operators, of equal numbers, of labels, of inputs that hardly
-    matter, and of roundings."""
+    matter, of roundings, and of larger whole numbers."""
     found: list[Planting] = []
     if may_hide_effects(traced.program, source):
         found += _if_it_ends(lambda: plants_of(small, source))
@@ -146,6 +169,7 @@ def _plants(small: Reference, source: str, traced: TracedReference) -> tuple[Pla
     if traced.given <= MOST_LOOKED_AT:
         found += _if_it_ends(lambda: resized_of(small))
         found += _if_it_ends(lambda: one_sided_of(small))
+        found += _if_it_ends(lambda: enlarged_of(small))
     return tuple(found)
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import chain
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,11 +193,28 @@ class Resized:
 
 
 @dataclass(frozen=True, slots=True)
+class Emptied:
+    """An input of indices of which some are never named, see `judging.inputs.emptied`."""
+
+    place: int
+    """Which of the tensors among the arguments of forward it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Enlarged:
+    """An input of whole numbers that are larger, see `judging.inputs.enlarged`."""
+
+    place: int
+    """Which of the tensors among the arguments of forward it is."""
+    factor: int
+
+
+@dataclass(frozen=True, slots=True)
 class OneSided:
     """Numbers among inputs and weights that bfloat16 rounds to one side, see `judging.inputs.one_sided`."""
 
 
-Planting = NumbersOfArguments | Plant | Met | Repeated | Resized | OneSided | Labelled
+Planting = NumbersOfArguments | Plant | Met | Repeated | Resized | OneSided | Labelled | Emptied | Enlarged
 """What is done to the inputs of a round of its own, to show what the reference does and no draw shows."""
 
 
@@ -210,6 +228,8 @@ class Shown:
     resized: tuple[Resized, ...] = ()
     one_sided: tuple[OneSided, ...] = ()
     labelled: tuple[Labelled, ...] = ()
+    emptied: tuple[Emptied, ...] = ()
+    enlarged: tuple[Enlarged, ...] = ()
 
     @classmethod
     def of(cls, found: Iterable[Planting]) -> Shown:
@@ -222,10 +242,13 @@ class Shown:
             tuple(one for one in every if isinstance(one, Resized)),
             tuple(one for one in every if isinstance(one, OneSided)),
             tuple(one for one in every if isinstance(one, Labelled)),
+            tuple(one for one in every if isinstance(one, Emptied)),
+            tuple(one for one in every if isinstance(one, Enlarged)),
         )
 
     def __iter__(self) -> Iterator[Planting]:
-        return iter((*self.plants, *self.met, *self.repeated, *self.resized, *self.one_sided, *self.labelled))
+        of_numbers = self.plants, self.met, self.repeated, self.resized, self.one_sided
+        return chain.from_iterable((*of_numbers, self.labelled, self.emptied, self.enlarged))
 
 
 NONE_SHOWN = Shown()

@@ -132,6 +132,8 @@ class Brief:
     """Whether its values depend on how many elements there are, see `judging.sizes.counting`."""
     distances: bool = False
     """Whether it tells places apart at full shape and not at the small one, see `judging.sizes.distances`."""
+    widths: bool = False
+    """Whether it adds up whole numbers that need more bits at full shape than at the small one, see `judging.sizes.widths`."""
     known: tuple[KnownInput, ...] = ()
     """The whole numbers that forward is given at full size, see `judging.costs.known`."""
     told: Told | None = None

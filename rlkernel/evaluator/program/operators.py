@@ -19,7 +19,7 @@ _PRIVATE = {
     "_cdist_forward", "_pdist_forward", "_embedding_bag", "_embedding_bag_forward_only", "_upsample_nearest_exact1d",
     "_upsample_nearest_exact2d", "_upsample_bilinear2d_aa", "_trilinear", "_unsafe_index", "_unsafe_index_put", "_stack", "_conj",
     "_neg_view", "_fft_c2c", "_fft_r2c", "_fft_c2r", "_linalg_det", "_linalg_solve_ex", "_linalg_svd", "_linalg_eigh",
-    "_safe_softmax",
+    "_safe_softmax", "_euclidean_dist",
     "_fused_rms_norm", "_transformer_encoder_layer_fwd", "_grouped_mm", "_scaled_mm",
     "_unsafe_masked_index", "_chunk_cat", "_is_all_true", "_assert_async", "_convolution", "_linalg_slogdet", "_ctc_loss",
     "_upsample_bicubic2d_aa", "_int_mm", "_standard_gamma", "_sample_dirichlet",

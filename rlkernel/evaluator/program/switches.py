@@ -22,7 +22,9 @@ MATMUL_TF32 = "matmul_tf32"
 CUDNN_FLOAT32 = "cudnn_float32"
 DETERMINISTIC = "cudnn_deterministic"
 NAMES = frozenset({MATMUL_TF32, CUDNN_FLOAT32, DETERMINISTIC})
-_PRODUCTS = frozenset({"mm", "addmm", "bmm", "baddbmm", "addbmm", "scaled_dot_product_attention", "_trilinear", "_cdist_forward"})
+_PRODUCTS = frozenset(
+    {"mm", "addmm", "bmm", "baddbmm", "addbmm", "scaled_dot_product_attention", "_trilinear", "_cdist_forward", "_euclidean_dist"}
+)
 _ADDING = frozenset({"addmm", "baddbmm", "addbmm"})
 """Products that add their first argument, which is not rounded."""
 _CONVOLUTIONS = frozenset({"convolution", "_convolution", "cudnn_convolution", "cudnn_convolution_transpose"})

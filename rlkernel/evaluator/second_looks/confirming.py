@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from rlkernel.evaluator.ended import Ended
 from rlkernel.evaluator.judging.sizes.resizing import is_longer
 from rlkernel.evaluator.judging.undecided import Undecided
 from rlkernel.evaluator.judging.verdict import failed
-from rlkernel.evaluator.messages.oracle import Lighter, Longer
+from rlkernel.evaluator.messages.oracle import Brief, Lighter, Longer
 from rlkernel.evaluator.second_looks.looking import Candidate, Looks, halvings_of, shorter_source
 from rlkernel.reference_text import small_of
 from rlkernel.types import Evaluation, Status
@@ -22,13 +22,25 @@ MOST_FILLING = 3
 """Looks at one of whose kernels something else is told at full shape."""
 
 
-async def show(looks: Looks, one: Candidate, right: Iterable[str]) -> Evaluation | Undecided | str:
-    """What is wrong with a candidate that is right at the first sizes where longer ones show how the reference tells places
-    apart; the problem's file at such sizes where it is right. right: the file at longer sizes at which it is known to be.
-    Undecided where there are no such sizes at which it could be judged."""
+def places(brief: Brief) -> bool:
+    """Whether sizes hide how the reference tells places apart."""
+    return brief.distances
+
+
+def widths(brief: Brief) -> bool:
+    """Whether sizes hide how wide the reference's sums of whole numbers are."""
+    return brief.widths
+
+
+async def show(
+    looks: Looks, one: Candidate, right: Iterable[str], hidden: Callable[[Brief], bool]
+) -> Evaluation | Undecided | str:  # fmt: skip
+    """What is wrong with a candidate that is right at the first sizes where longer ones show what is `hidden` at these; the
+    problem's file at such sizes where it is right. right: the file at longer sizes at which it is known to be. Undecided where
+    there are no such sizes at which it could be judged."""
 
     async def hides(source: str) -> bool:
-        return (await looks.stages.brief(one.oracle, replace(one.problem, source=source))).distances
+        return hidden(await looks.stages.brief(one.oracle, replace(one.problem, source=source)))
 
     for source in right:
         if not await hides(source):

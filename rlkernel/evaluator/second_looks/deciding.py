@@ -1,11 +1,13 @@
 """A second look at a candidate without a GPU, at longer sizes than those at which it was compared first.
 
-Six kinds of candidates get one, and no others:
+Seven kinds of candidates get one, and no others:
 
 - one that is right, and has a loop, or an axis of its grid, that is longer at full shape than at the first sizes, and too short
   there to show how it goes on (`cpu.extents`). It must be right at longer sizes, too.
 - one that is right, of a reference that tells places apart at full shape and not at the first sizes (`judging.sizes.distances`),
   such as a window: it must be right where that shows;
+- one that is right, of a reference that adds up whole numbers which need more bits at full shape (`judging.sizes.widths`): it
+  must be right where that shows;
 - one that is right, of a reference that divides by a number of elements (`judging.sizes.counting`), or whose text has a size of
   those at which results were compared: it must be right where sizes have other values, too, since a number of its text may be
   right by chance;
@@ -50,7 +52,7 @@ from rlkernel.evaluator.judging.verdict import LIMITED
 from rlkernel.evaluator.processes.child import Child
 from rlkernel.evaluator.program.schema import Launch, Program
 from rlkernel.evaluator.program.variant import Variant
-from rlkernel.evaluator.second_looks.confirming import confirm, fill, show
+from rlkernel.evaluator.second_looks.confirming import confirm, fill, places, show, widths
 from rlkernel.evaluator.second_looks.excusing import excuse
 from rlkernel.evaluator.second_looks.looking import Candidate, Looks, kernels_failed
 from rlkernel.evaluator.second_looks.texts import has_small_sizes, repeated_sizes, without_asserts
@@ -125,11 +127,14 @@ class SecondLooks:
         right: list[str] = []
         longer = await confirm(self._looks, one, found, right) if found.short else None
         if brief.distances and not isinstance(longer, Evaluation):
-            shown = await show(self._looks, one, right)
+            shown = await show(self._looks, one, right, places)
             if isinstance(shown, (Evaluation, Undecided)):
                 longer = shown
             elif await self._limited(one, shown, unseen=True):
                 return _implausible(found.evaluation, shown)
+        if brief.widths and not isinstance(longer, Evaluation):
+            wide = await show(self._looks, one, right, widths)
+            longer = wide if isinstance(wide, (Evaluation, Undecided)) else longer
         if found.switched and not isinstance(longer, Evaluation):
             return await fill(self._looks, one) or longer
         return longer

@@ -14,7 +14,7 @@ _LOWER = {
 _FULL = {
     "acos", "asin", "cosh", "erfinv", "exp", "expm1", "log", "log10", "log2", "log1p", "reciprocal", "rsqrt", "sinh", "tan",
     "pow", "softplus", "native_layer_norm", "native_group_norm", "norm", "linalg_vector_norm", "renorm", "cumprod", "cumsum",
-    "dist",
+    "dist", "_euclidean_dist",
     "prod", "_softmax", "_log_softmax", "sum", "mse_loss", "smooth_l1_loss", "huber_loss", "nll_loss_forward", "soft_margin_loss",
     "multi_margin_loss", "multilabel_margin_loss_forward", "_cdist_forward", "_pdist_forward", "_fused_rms_norm",
 }  # fmt: skip

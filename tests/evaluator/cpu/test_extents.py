@@ -47,11 +47,11 @@ def test_most_turns_show_a_loop_whose_turns_memory_tells() -> None:
     assert here.short(full.repeated(PROGRAM), PROGRAM) == (Extent(0, LOOP, 64, 48),)
 
 
-def test_all_turns_show_a_loop_of_a_kernel_that_adds_up_in_half_precision() -> None:
+def test_all_turns_show_a_loop_of_a_kernel_that_adds_up_in_few_bits() -> None:
     """What such sums lose grows with their length; grids go on as ever."""
     here, full = extents(LOOP, a=8, b=8), extents(LOOP, a=64, b=64)
     full.note(("a", AXIS), 9)
-    full.note_adding_in_half("a")
+    full.note_adding_in_little("a")
     assert [(one.place, one.enough) for one in full.repeated(PROGRAM)] == [(AXIS, 2), (LOOP, 64), (LOOP, 3)]
     here.note(("a", AXIS), 2)
     assert here.short(full.repeated(PROGRAM), PROGRAM) == (Extent(0, LOOP, 64, 64),)

@@ -90,6 +90,7 @@ FLOPS: dict[str, Callable[[Op, Tensors, Tensors], float]] = {
     "scaled_dot_product_attention": _attention,
     "_trilinear": _trilinear,
     "_cdist_forward": lambda step, read, made: 3.0 * made[0].numel() * read[0].shape[-1],
+    "_euclidean_dist": lambda step, read, made: 2.0 * made[0].numel() * (read[0].shape[-1] + 2),  # a product with norms beside
     "_pdist_forward": lambda step, read, made: 3.0 * made[0].numel() * read[0].shape[-1],
     **dict.fromkeys(recurrent.GATES, _recurrent),
     "_int_mm": lambda step, read, made: 2.0 * made[0].numel() * read[0].shape[-1],

@@ -48,6 +48,7 @@ ROUNDED = ADDED | {
     "logcumsumexp", "logsumexp", "mean", "native_batch_norm", "native_group_norm", "native_layer_norm", "norm", "std", "std_mean",
     "var", "var_mean",
     # products
+    "_euclidean_dist",
     "_scaled_dot_product_cudnn_attention", "_scaled_dot_product_efficient_attention", "_scaled_dot_product_flash_attention",
     "_scaled_dot_product_flash_attention_for_cpu", "_scaled_dot_product_fused_attention_overrideable",
 }  # fmt: skip

@@ -20,9 +20,10 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from rlkernel.evaluator.judging.inputs.bearing import Origins, is_same, usual_call
+from rlkernel.evaluator.judging.inputs.emptied import emptied, may_be_empty
 from rlkernel.evaluator.judging.references.plan import SeededReference
 from rlkernel.evaluator.judging.references.reference_calls import mapped_at, tensors_of
-from rlkernel.evaluator.messages.judgement import Repeated
+from rlkernel.evaluator.messages.judgement import Emptied, Repeated
 from rlkernel.evaluator.program.codes import holds_numbers
 from rlkernel.evaluator.program.operators import COMPARISONS, base_name, by_name, operators_of
 from rlkernel.evaluator.program.schema import Program
@@ -167,9 +168,9 @@ def may_repeat(program: Program) -> bool:
     return bool(operators_of(program) & (ADDS | FIRST | SAME | COMPARISONS | OPEN | {"index_put"}))
 
 
-def repeats_of(reference: SeededReference) -> tuple[Repeated, ...]:
-    """The inputs that may repeat some of their numbers, and never do. Whatever the reference raises at its own inputs is
-    raised."""
+def repeats_of(reference: SeededReference) -> tuple[Repeated | Emptied, ...]:
+    """The inputs that may repeat some of their numbers, and never do, and the indices of which some may never be named. Whatever
+    the reference raises at its own inputs is raised."""
     model, given, again = reference.model(0), *(tensors_of(reference.inputs(seed)) for seed in (0, 1))
     inputs = reference.inputs(0)
     usual = usual_call(model, inputs, watching := _Watching(tensors_of(inputs)))
@@ -180,10 +181,17 @@ def repeats_of(reference: SeededReference) -> tuple[Repeated, ...]:
     ]
     valued = [Repeated(place, None) for place in sorted(watching.valued) if holds_numbers(given[place])]
 
-    def bears(one: Repeated) -> bool:
-        return usual.borne(reference.model(0), lambda: repeated(reference.inputs(0), one, 0))
+    meeting = sorted(watching.added.keys() - watching.stored - {one.place for one in distinct})
+    sparse = [Emptied(place) for place in meeting if all(may_be_empty(tensors[place]) for tensors in (given, again))]
 
-    return tuple(filter(bears, (*distinct, *valued)))
+    def bears(one: Repeated | Emptied) -> bool:
+        def changed() -> list[Any]:
+            inputs = reference.inputs(0)
+            return emptied(inputs, one, 0) if isinstance(one, Emptied) else repeated(inputs, one, 0)
+
+        return usual.borne(reference.model(0), changed)
+
+    return tuple(filter(bears, (*distinct, *valued, *sparse)))
 
 
 def _never_meet(tensor: torch.Tensor, axis: int) -> bool:

@@ -18,7 +18,7 @@ import torch
 from rlkernel.evaluator.judging.errors.comparison import bits
 from rlkernel.evaluator.judging.errors.tolerance import FLOOR
 from rlkernel.evaluator.judging.inputs.bearing import usual_call
-from rlkernel.evaluator.judging.inputs.stress import root_mean_square
+from rlkernel.evaluator.judging.inputs.stress import holds_truths, root_mean_square
 from rlkernel.evaluator.judging.references.plan import SeededReference
 from rlkernel.evaluator.judging.references.reference_calls import call, exact_with_state, mapped, mapped_at, tensors_of
 from rlkernel.evaluator.messages.judgement import Resized
@@ -120,12 +120,13 @@ def resized_of(reference: SeededReference) -> tuple[Resized, ...]:
     if alone or not 0 < len(places) <= MOST or sum(tensor.numel() for tensor in given) > _most(given[0].device):
         return ()
     moving, found = _Moving(reference), list[Resized]()
+    sizes = [place for place in places if not holds_truths(given[place])]
     for place in places:
         for result, share in enumerate(moving.by(place)):
             if not _hidden(share, moving.dtypes[result]) or any(moving.bears(one, place, result) for one in found):
                 continue
             if len(found) < MOST_ROUNDS:
-                tried = (one for one in _tried(place, places, share) if moving.bears(one, place, result))
+                tried = (one for one in _tried(place, sizes, share) if moving.bears(one, place, result))
                 found += [one for one in (next(tried, None),) if one is not None]
     return tuple(found)
 
@@ -140,7 +141,8 @@ def _hidden(share: float, dtype: torch.dtype) -> bool:
 
 
 def _tried(place: int, places: Sequence[int], share: float) -> Iterator[Resized]:
-    """The input itself larger, and the others smaller."""
+    """The input itself larger, and the others smaller, of those that have a size."""
     factor = 2.0 ** round(math.log2(GOAL / share))
-    yield Resized(place, factor)
+    if place in places:
+        yield Resized(place, factor)
     yield from (Resized(other, 1.0 / factor) for other in places if other != place)

@@ -20,13 +20,27 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from rlkernel.evaluator.judging.inputs import fixed
 from rlkernel.evaluator.judging.inputs.bearing import Usual, usual_call
 from rlkernel.evaluator.judging.inputs.edge_search import edges
-from rlkernel.evaluator.judging.inputs.stress import UNEVEN, all_first, all_zero, changes, is_mask, side, stressed
+from rlkernel.evaluator.judging.inputs.stress import (
+    UNEVEN,
+    all_first,
+    all_zero,
+    changes,
+    holds_one,
+    holds_truths,
+    is_mask,
+    side,
+    stressed,
+)
 from rlkernel.evaluator.judging.inputs.unevenness import drawn_one_by_one
 from rlkernel.evaluator.judging.inputs.unread import MOST, alike, unread_zeros
 from rlkernel.evaluator.judging.references.reference_calls import call, mapped, state_of, tensors_of
 from rlkernel.evaluator.messages.judgement import NOWHERE, Places, Stress
 from rlkernel.evaluator.program.codes import holds_numbers
 
+DRAWS = 16
+"""Draws in which truth values of which one is rare are looked for."""
+MOST_DRAWN = 1 << 20
+"""The most elements that all inputs have together for that: of more, one draw shows them."""
 FRESH = frozenset(
     f"aten::{name}" for name in ("empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided")
 )
@@ -52,9 +66,11 @@ def places(
     del again
     masks = [place for place, tensor in enumerate(given) if is_mask(tensor) and not _may_count(tensor, given)]
     zeros = any(map(all_zero, given))
+    rare = _rare_truths(given, draw, other)
     first = frozenset(place for place in masks if all_first(given[place]))
     del given  # the calls that follow need the memory
     kept = unread_zeros(model, partial(draw, seed), forward, stress) if zeros else frozenset()
+    masks += [place for place in rare if place not in kept]
     found = Places(tuple(sorted(kept)), _holed(model, partial(draw, seed), forward, masks, first), drawn)
     if same or numbered:
         bearing = _Bearing(model, partial(draw, seed), forward)
@@ -68,6 +84,19 @@ def places(
         return found
     inputs = draw(seed)
     return replace(found, edges=edges(model(), drawn, inputs, draw(other), changes(inputs, stress, found), forward))
+
+
+def _rare_truths(given: list[torch.Tensor], draw: Callable[[int], list[Any]], other: int) -> list[int]:
+    """The places of inputs that hold zeros alone, or ones, as floating-point numbers, and both in some other draw: truth values
+    of which one is rare, such as the ends of episodes."""
+    alike = [place for place, t in enumerate(given) if all_zero(t) or (holds_one(t) and bool((t == 1).all()))]
+    if not alike or sum(tensor.numel() for tensor in given) > MOST_DRAWN:
+        return []
+    found = set[int]()
+    for step in range(DRAWS):
+        drawn = tensors_of(draw(other ^ step))
+        found |= {place for place in alike if place < len(drawn) and holds_truths(drawn[place])}
+    return sorted(found)
 
 
 def _may_count(tensor: torch.Tensor, given: list[torch.Tensor]) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from rlkernel.evaluator.judging.inputs.emptied import EMPTY, emptied
+from rlkernel.evaluator.judging.inputs.enlarged import LARGER, enlarged
 from rlkernel.evaluator.judging.inputs.equals import MEET, TIES, repeated
 from rlkernel.evaluator.judging.inputs.labels import LIKELY, labelled
 from rlkernel.evaluator.judging.inputs.little import NOTE, resized
@@ -13,7 +15,7 @@ from rlkernel.evaluator.judging.inputs.one_sided import with_one_sided
 from rlkernel.evaluator.judging.inputs.planting import PLANTED
 from rlkernel.evaluator.judging.inputs.planting import planted as with_numbers_of_arguments
 from rlkernel.evaluator.judging.inputs.unshown import LARGE, UNSHOWN, planted
-from rlkernel.evaluator.messages.judgement import Labelled, Met, OneSided, Plant, Planting, Repeated, Resized
+from rlkernel.evaluator.messages.judgement import Emptied, Enlarged, Labelled, Met, OneSided, Plant, Planting, Repeated, Resized
 
 
 def put(what: Planting, inputs: list[Any], seed: int) -> list[Any]:
@@ -26,6 +28,10 @@ def put(what: Planting, inputs: list[Any], seed: int) -> list[Any]:
         return repeated(inputs, what, seed)
     if isinstance(what, Labelled):
         return labelled(inputs, what, seed)
+    if isinstance(what, Emptied):
+        return emptied(inputs, what, seed)
+    if isinstance(what, Enlarged):
+        return enlarged(inputs, what, seed)
     if isinstance(what, OneSided):
         return with_one_sided(inputs)
     return resized(inputs, what) if isinstance(what, Resized) else with_numbers_of_arguments(inputs, seed)
@@ -39,6 +45,10 @@ def note_of(what: Planting) -> str:
         return TIES if what.axis is None else MEET
     if isinstance(what, Labelled):
         return LIKELY
+    if isinstance(what, Emptied):
+        return EMPTY
+    if isinstance(what, Enlarged):
+        return LARGER
     if isinstance(what, OneSided):
         return ONE_SIDED
     return NOTE if isinstance(what, Resized) else PLANTED

@@ -1,5 +1,5 @@
 """Inputs that a problem's author would not draw: scaled, shifted where they lie about zero or on one side of it, uneven, and
-several numbers where the author has one.
+several numbers where the author has one. Numbers that are truth values, zeros and ones alone, stay so.
 
 What is done to each tensor is decided by a look at its values (`changes`), for which a GPU is waited for. It holds for every draw
 of the problem, so the look is taken once, and `changed` waits for nothing. Source: ours.
@@ -143,6 +143,8 @@ def with_edges(found: Sequence[Change | None], edges: Sequence[Edge]) -> tuple[C
 def _change(tensor: torch.Tensor, stress: Stress) -> Change | None:
     if stress is Stress.NONE:
         return None
+    if holds_truths(tensor):
+        return None
     zeros = all_zero(tensor)
     if zeros or holds_one(tensor):
         return Change(replaced=zeros, varied=True, scale=_scale(stress))
@@ -208,6 +210,15 @@ def holds_one(tensor: torch.Tensor) -> bool:
     """Whether an input holds one floating-point number throughout, which is no mask's: whoever ignores it may be right, as the
     weights of a mean. A GPU is waited for."""
     return holds_numbers(tensor) and tensor.numel() > 1 and is_constant(tensor, two=False)
+
+
+def holds_truths(tensor: torch.Tensor) -> bool:
+    """Whether an input holds truth values as floating-point numbers: zeros and ones, both of them, and nothing else. A GPU is
+    waited for."""
+    if not holds_numbers(tensor) or tensor.numel() < 2:
+        return False
+    ones = tensor == 1
+    return bool((ones | (tensor == 0)).all()) and bool(ones.any()) and not bool(ones.all())
 
 
 def is_mask(tensor: torch.Tensor) -> bool:

@@ -25,7 +25,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from rlkernel.evaluator.judging.inputs.bearing import is_same, places_in_memory, usual_call
 from rlkernel.evaluator.judging.inputs.little import resized
 from rlkernel.evaluator.judging.inputs.met import MEETING, is_often, met_by, met_of
-from rlkernel.evaluator.judging.inputs.stress import stressed, stresses
+from rlkernel.evaluator.judging.inputs.stress import holds_truths, stressed, stresses
 from rlkernel.evaluator.judging.references.plan import SeededReference
 from rlkernel.evaluator.judging.references.reference_calls import mapped_at, tensors_of
 from rlkernel.evaluator.messages.judgement import Met, Plant, Resized, Stress
@@ -187,7 +187,8 @@ def plants_of(
         reference, model, usual,
         lambda given, what: planted(given, what, 0) if isinstance(what, Plant) else met_by(given, what, 0),
     )  # fmt: skip
-    return (*found, *itertools.islice(met, MOST_PLANTS - len(found)))
+    of_numbers = (what for what in met if not holds_truths(given[what.place]))
+    return (*found, *itertools.islice(of_numbers, MOST_PLANTS - len(found)))
 
 
 def _never_seen(reference: SeededReference, model: nn.Module) -> set[Effect]:
@@ -247,8 +248,9 @@ def _smaller(effect: Effect, inputs: Sequence[torch.Tensor]) -> Iterator[Resized
 
 
 def _of_numbers(inputs: Sequence[torch.Tensor]) -> list[int]:
-    """The places of the inputs in which several numbers may be planted."""
-    return [place for place, tensor in enumerate(inputs) if holds_numbers(tensor) and tensor.numel() > 1]
+    """The places of the inputs in which several numbers may be planted; truth values stay so."""
+    numbers = (place for place, tensor in enumerate(inputs) if holds_numbers(tensor) and tensor.numel() > 1)
+    return [place for place in numbers if not holds_truths(inputs[place])]
 
 
 def planted(inputs: list[Any], plant: Plant, seed: int) -> list[Any]:

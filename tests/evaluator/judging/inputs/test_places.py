@@ -182,3 +182,27 @@ def test_a_single_whole_number_becomes_another_one(value: int, forward: Callable
     assert found.holed == (() if other is None else (1,))
     if other is not None:
         assert stressed(drawn(1), Stress.VARIED, found)[1].item() == other
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0])
+@pytest.mark.parametrize("rare", [True, False])
+def test_truth_values_of_which_one_is_rare_get_some_of_it(value: float, rare: bool) -> None:
+    """Floating-point zeros, or ones, are truth values where another draw has both; otherwise they are numbers."""
+
+    def ends(seed: int) -> list[Any]:
+        torch.manual_seed(seed)
+        ends = torch.full((64,), value)
+        if rare and seed not in SEEDS:
+            ends[seed % 64] = 1.0 - value
+        return [torch.randn(64), ends]
+
+    found = places(lambda: Forward(lambda x, ends: x * (1.0 - ends) + ends), ends, SEEDS, Stress.SCALED)
+    assert found.holed == ((1,) if rare else ())
+    given = stressed(ends(1), Stress.SCALED, found)[1]
+    assert (set(given.tolist()) == {0.0, 1.0}) is rare and len(given.unique()) > 1
+
+
+def test_truth_values_as_numbers_stay_as_they_are() -> None:
+    truths = (torch.rand(64) < 0.5).float()
+    assert torch.equal(stressed([truths], Stress.EXTREME)[0], truths)
+    assert not torch.equal(stressed([truths * 2], Stress.EXTREME)[0], truths * 2)

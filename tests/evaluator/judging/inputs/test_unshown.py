@@ -157,3 +157,18 @@ def test_nothing_is_tried_when_the_time_is_over() -> None:
     two = reference("x.clamp(max=200) + torch.where(label[:, None] == 99, 1.0, 0.0)")
     assert len(plants_of(two, "")) == 2
     assert plants_of(two, "", until=0.0) == ()
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        ("(x * truth).clamp(max=200)", [(0, (256.0, -256.0), False)]),
+        ("(x * 0.01 + truth).clamp(max=3)", [(0, (256.0, -256.0), False)]),
+        ("torch.where(truth > 0.5, x, -x)", []),  # no truth value is a half
+        ("torch.where(truth == -1, 0.0, x * truth)", [(1, (-1.0,), False)]),  # but for those that the reference asks for
+    ],
+)
+def test_truth_values_that_are_numbers_stay_so(answer: str, found: list[tuple[int, tuple[float, ...], bool]]) -> None:
+    source = SOURCE.replace("label", "truth").replace("torch.randint(0, 32, (64,))", "(torch.rand(64, 32) < 0.5).float()")
+    given = load_reference(source.format(answer=answer), small=False)
+    assert [(one.place, one.values, one.rows) for one in plants_of(given, answer) if isinstance(one, Plant)] == found

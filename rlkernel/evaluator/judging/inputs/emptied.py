@@ -1,0 +1,44 @@
+"""Indices of which one is never named.
+
+Of `zeros(S).scatter_reduce(0, segments, x, "amax", include_self=False)` with 64 rows for each segment, no segment is ever empty,
+and at smaller sizes one is in a draw of thirty: whoever leaves -inf there is right or wrong by chance. So where what meets is
+added up, all rows of some indices belong to the ones below them in a round of its own. What is in order stays so, no index is
+larger than any that is drawn, and what is empty may not be all that there is. Source: ours.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from rlkernel.evaluator.judging.references.reference_calls import mapped_at
+from rlkernel.evaluator.messages.judgement import Emptied
+
+EACH = 4
+"""Of so many indices one is never named."""
+EMPTY = "indices of which some are never named"
+"""What stands behind a miss in such a round."""
+
+
+def emptied(inputs: list[Any], what: Emptied, seed: int) -> list[Any]:
+    """The arguments of forward with indices of which some are never named; which ones comes from `seed`."""
+    return mapped_at(inputs, what.place, lambda tensor: torch.empty_like(tensor).copy_(_emptied(tensor, seed)))
+
+
+def _emptied(tensor: torch.Tensor, seed: int) -> torch.Tensor:
+    """The indices, some of which are the next smaller ones that there are.
+
+    >>> _emptied(torch.tensor([0, 0, 1, 2, 2, 3, 5, 5]), 3).tolist()
+    [0, 0, 1, 2, 2, 2, 5, 5]
+    """
+    named, which = torch.unique(tensor, return_inverse=True)
+    left_out = torch.arange(named.numel(), device=tensor.device) % EACH == seed % EACH
+    left_out[:1] = False  # below which there is none
+    made: torch.Tensor = named[which - left_out[which].long()]
+    return made
+
+
+def may_be_empty(tensor: torch.Tensor) -> bool:
+    """Whether indices meet, so that one may be left out, and there are enough of them."""
+    return EACH <= len(torch.unique(tensor)) < tensor.numel()

@@ -47,7 +47,8 @@ EXACT_KINDS = 8
 FEWEST_KINDS = 16
 """Kinds that are told apart, however long their programs are."""
 MOST_PROGRAMS = 2**20
-"""Programs whose decisions are looked at. Those of a larger grid are drawn from it."""
+"""Programs whose decisions are looked at. Of a larger grid one is drawn of each run of as many, so that those of each kind are as
+often among them as they are in the grid: 256 of 8,192 rows of programs may write, and each count is known within a run."""
 
 
 class TooManyKinds(NoCost):
@@ -214,7 +215,8 @@ class Sampling:
     def _everybody(self) -> Array:
         if self._total <= MOST_PROGRAMS:
             return np.arange(self._total)
-        return np.array(sorted(self._machine.programs.sample(range(self._total), MOST_PROGRAMS)))
+        runs = np.floor(np.linspace(0.0, self._total, MOST_PROGRAMS + 1)).astype(np.int64)
+        return np.random.default_rng(self._machine.programs.getrandbits(64)).integers(runs[:-1], runs[1:])
 
     def _follow(self, kind: Kind, place: int, beside: Array | None = None) -> Iterator[int]:
         """One program of a kind by its place among them; `beside`: the programs whose decisions are looked at, too."""

@@ -47,6 +47,7 @@ from rlkernel.evaluator.ended import Ended
 from rlkernel.evaluator.judging.sizes.counterparts import Counterparts
 from rlkernel.evaluator.judging.sizes.host_limits import HostLimits, limited
 from rlkernel.evaluator.judging.sizes.own_sizes import OwnSizes, named
+from rlkernel.evaluator.judging.sizes.resizing import counts_of, with_small
 from rlkernel.evaluator.judging.undecided import Undecided, told
 from rlkernel.evaluator.judging.verdict import LIMITED
 from rlkernel.evaluator.processes.child import Child
@@ -58,7 +59,7 @@ from rlkernel.evaluator.second_looks.looking import Candidate, Looks, kernels_fa
 from rlkernel.evaluator.second_looks.texts import has_small_sizes, repeated_sizes, without_asserts
 from rlkernel.evaluator.second_looks.varying import vary
 from rlkernel.evaluator.stages import Stages
-from rlkernel.reference_text import small_of
+from rlkernel.reference_text import prompt_source, small_of
 from rlkernel.types import Evaluation, Problem, Status
 
 TIMES_SMALLER = 2
@@ -87,7 +88,9 @@ class SecondLooks:
     async def _says(self, one: Candidate, found: Judged | Ended) -> Evaluation | Undecided | None:
         """The same, whatever is left for looks."""
         if isinstance(found, Judged) and found.evaluation.correct:
-            return await self._beyond(one, found)
+            says = await self._beyond(one, found)
+            wrong = isinstance(says, Evaluation) and says.status is not Status.IMPLAUSIBLE
+            return None if wrong and await self._right_at_full(one) else says
         if isinstance(found, Ended) and found.status in BEFORE_KERNELS and not found.ran:
             if not await self._traced_at_full(one):
                 return None
@@ -138,6 +141,17 @@ class SecondLooks:
         if found.switched and not isinstance(longer, Evaluation):
             return await fill(self._looks, one) or longer
         return longer
+
+    async def _right_at_full(self, one: Candidate) -> bool:
+        """Whether a candidate whose text has a size of the full shape as a number is right at that shape, where that is little
+        enough work. Such a number may be how many of one size there are for each of another, as 128 of 1,024 are in each of 8
+        groups: who has it is wrong where the two change apart, whatever it does at full shape."""
+        if not await anyio.to_thread.run_sync(repeated_sizes, one.problem, one.code):
+            return False
+        plain = prompt_source(one.problem.source, name=one.problem.name)
+        whole = with_small(plain, counts_of(plain))
+        found = await self._looks.look(one, whole, one.at_full.unpriced(), doubted=True, patient=True)
+        return isinstance(found, Judged) and found.same_work and found.evaluation.correct and not found.is_wrong
 
     async def _limited(self, one: Candidate, source: str, *, unseen: bool = False) -> bool:
         """Whether a candidate does the work of the full shape where the numbers that its host code holds sizes against are as

@@ -18,6 +18,7 @@ FIRST = 1 << 44
 FIRST_INPUT = 1 << 45
 ALIGNMENT = 512
 ELSEWHERE = 1 << 44
+IN_A_TENSOR = "a tensor of addresses cannot be traced; give the kernel the tensors themselves"
 
 
 class Address(int):
@@ -143,6 +144,11 @@ class Addresses:
             if storage not in self._of:
                 self._of[storage] = at
             at += _aligned(size)
+
+    def gave(self, value: int) -> bool:
+        """Whether a number lies where an address that host code was given may lie: on its way through torch or numpy, an Address
+        becomes a plain number."""
+        return self.asked and (FIRST <= value < self._next or FIRST_INPUT <= value < self._next_input + ELSEWHERE)
 
     def of(self, tensor: torch.Tensor) -> Address:
         self.asked = True

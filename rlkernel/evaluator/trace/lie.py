@@ -14,7 +14,7 @@ from torch.utils._device import DeviceContext
 from torch.utils._python_dispatch import _disable_current_modes
 
 from rlkernel.evaluator.program import recurrent
-from rlkernel.evaluator.trace.addresses import has_addresses
+from rlkernel.evaluator.trace.addresses import IN_A_TENSOR, has_addresses
 from rlkernel.evaluator.trace.devices import CUDA, HOST, META, resolve
 from rlkernel.evaluator.trace.host_numbers import has_numbers, mathematics
 from rlkernel.evaluator.trace.own_operators import body_of, own_operators
@@ -190,7 +190,7 @@ class Lie(TorchFunctionMode):
         kwargs.pop("pin_memory", None)
         grad = kwargs.pop("requires_grad", False)
         if has_addresses(data):
-            raise Untraceable("a tensor of addresses cannot be traced; give the kernel the tensors themselves")
+            raise Untraceable(IN_A_TENSOR)
         if has_numbers(data):
             return self._computed(data, kwargs.get("dtype"), target).requires_grad_(grad)
         with _disable_current_modes():

@@ -23,6 +23,7 @@ from rlkernel.evaluator.program.switches import switches_of
 from rlkernel.evaluator.program.values import DeviceRef, MalformedProgram, ScalarRef, TorchName, Value
 from rlkernel.evaluator.program.without_data import CALLS
 from rlkernel.evaluator.trace import precision
+from rlkernel.evaluator.trace.addresses import FIRST, IN_A_TENSOR
 from rlkernel.evaluator.trace.devices import CUDA, HOST, META, Devices
 from rlkernel.evaluator.trace.host_numbers import HostNumbers, Untraceable
 from rlkernel.evaluator.trace.identities import Identities
@@ -105,6 +106,12 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 if self.trusted:
                     return self._table(torch.empty_like(real, device=META), dtype)
                 raise Untraceable(f"a literal tensor of {real.numel()} elements; build large tensors with operators")
+            if (
+                self.ids.addresses.asked
+                and real.dtype is torch.int64
+                and any(map(self.ids.addresses.gave, real.reshape(-1).tolist()))
+            ):
+                raise Untraceable(IN_A_TENSOR)
             raw = real.reshape(-1).view(torch.uint8).numpy().tobytes() if real.numel() else b""
             stand_in = torch.empty_like(real, device=META)
         number = self.ids.bind(stand_in)
@@ -121,6 +128,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """An argument of an operator as a Program value, of which `asked` is told. Torch's functions are not watched."""
         kind = type(value)
         if kind is int or kind is float:
+            if value >= FIRST and kind is int and self.ids.addresses.gave(value):
+                raise Untraceable(IN_A_TENSOR)
             asked.value(value)
             return self.numbers.known(value)
         if isinstance(value, torch.Tensor):

@@ -106,11 +106,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 if self.trusted:
                     return self._table(torch.empty_like(real, device=META), dtype)
                 raise Untraceable(f"a literal tensor of {real.numel()} elements; build large tensors with operators")
-            if (
-                self.ids.addresses.asked
-                and real.dtype is torch.int64
-                and any(map(self.ids.addresses.gave, real.reshape(-1).tolist()))
-            ):
+            addresses = self.ids.addresses
+            if addresses.asked and real.dtype is torch.int64 and any(map(addresses.gave, real.reshape(-1).tolist())):
                 raise Untraceable(IN_A_TENSOR)
             raw = real.reshape(-1).view(torch.uint8).numpy().tobytes() if real.numel() else b""
             stand_in = torch.empty_like(real, device=META)

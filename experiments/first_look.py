@@ -1,5 +1,5 @@
-"""Old samples do more to a policy than the estimator that learns from them: a first look that two cores can afford (arXiv
-2602.05885).
+"""Long steps on old samples do more to a policy than the estimator that learns from them: a first look that two cores can afford
+(arXiv 2602.05885).
 
 Two contrasts share one baseline, so that a reader sees one claim decided beside one that is not. Between estimators the paper
 reports a few points, which three seeds cannot tell from chance. Between a policy that learns from samples of its own and one that

@@ -89,6 +89,9 @@ def main(argv: Sequence[str]) -> int:
 def _main(flags: Flags) -> int:
     if stranger := next((name for name in flags.only if name not in WITH_PAGES), None):
         raise UsageError(f"--only {stranger}: choose from {', '.join(WITH_PAGES)}")
+    for flag, folder in (("--again", flags.again), ("--archive", flags.archive), ("--runs", flags.runs)):
+        if folder is not None and folder != Flags.runs and not folder.is_dir():
+            raise UsageError(f"{flag} {folder}: no such directory")
     if flags.again is not None:
         if flags.only:
             raise UsageError("--only is for runs and for --archive: --again writes all that the directory has")

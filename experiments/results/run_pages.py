@@ -58,8 +58,10 @@ def _name(manifest: Mapping[str, Any]) -> str:
 
 
 def commit_of(run: RunRecord) -> str:
-    """The first twelve digits of the commit that a run was made with; empty where it was made without a repository."""
-    return str((run.manifest.get("git") or {}).get("commit", ""))[:12]
+    """The first twelve digits of the commit that a run was made with, and whether the tree had changes; empty where it was made
+    without a repository."""
+    git = run.manifest.get("git") or {}
+    return f"`{git['commit'][:12]}`{' and changes' * bool(git.get('dirty'))}" if git.get("commit") else ""
 
 
 def pages_in(out: Path) -> frozenset[str]:
@@ -76,7 +78,7 @@ def run_page(run: RunRecord) -> str:
         f"# `{run.arm}`, seed {run.seed}",
         "",
         f"Directory `{name_of(run)}`, finished {facts['finished'][:10]}, {machine}, **{run.timing}** time"
-        + (f", commit `{commit}`" if commit else "")
+        + (f", commit {commit}" if commit else "")
         + ". Its numbers and its manifest are in `numbers.json` and `manifests.json` of each experiment that has the arm.",
         "",
         "## Validations",

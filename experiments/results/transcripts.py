@@ -170,7 +170,8 @@ def places(name: str, runs: Sequence[RunRecord], preset: str, pages: Collection[
         "prompt, answers, verdicts and rewards. "
         + ("A page per run has its validations and trajectories of the last one; all turns" if pages else "They")
         + " are too large to be checked in. The same code and policy make a directory of this name again, and a report in which "
-        "all turns can be filtered and searched:",
+        "all turns can be filtered and searched. Where a commit stands with changes, a later one has them: `manifests.json` has "
+        "a checksum of each file that the run depends on.",
         "",
         "```sh",
         f"git checkout COMMIT && python -m experiments.{name}{arm} --seeds {runs[0].seed}{sizes}",
@@ -186,7 +187,7 @@ def places(name: str, runs: Sequence[RunRecord], preset: str, pages: Collection[
         turns = f"`{_directory(name, run)}/{TRANSCRIPTS}`"
         if name != REFINED and name_of(run) in pages:
             turns = f"[{name_of(run)}](../{FOLDER}/{name_of(run)}.md)"
-        lines.append(f"| `{run.arm}` | {run.seed} | {turns} | {f'`{commit}`' if commit else '-'} | {facts['finished'][:10]} |")
+        lines.append(f"| `{run.arm}` | {run.seed} | {turns} | {commit or '-'} | {facts['finished'][:10]} |")
     return lines
 
 

@@ -15,12 +15,13 @@ LATE = Window(share=0.5)
 """The window that claims are about by default: the second half of a run's measurements."""
 RULE = (
     "The difference of two arms is taken between runs of equal seed, each averaged over the claim's window, in the "
-    "direction of the claim. The claims of an experiment are one family: p is Student's over the seeds, Holm-adjusted over the "
-    "family. Reproduced: the 95 % interval (Student's, over seeds) lies above 0, and p is at most 0.05; it is small where the "
-    "interval lies within the margin. Not reproduced: the interval lies below 0 with such a p, or wholly within the margin "
-    "around 0, which is each claim's own test and adjusted for no other. Unclear: anything else, and fewer than two seeds. "
-    "Unclear after correction: the interval alone excludes 0, but p is above 0.05. Small, unclear after correction: the same of "
-    "an interval within the margin; there may be a small difference, but none of the margin's size."
+    "direction of the claim. The claims of an experiment are one family: p is Student's over the seeds, Holm-adjusted over "
+    "those of the family that have runs, so that runs of further claims may take back a verdict. Reproduced: the 95 % "
+    "interval (Student's, over seeds) lies above 0, and p is at most 0.05; it is small where the interval lies within the "
+    "margin. Not reproduced: the interval lies below 0 with such a p, or wholly within the margin around 0, which is each "
+    "claim's own test and adjusted for no other. Unclear: anything else, and fewer than two seeds. Unclear after "
+    "correction: the interval alone excludes 0, but p is above 0.05. Small, unclear after correction: the same of an "
+    "interval within the margin; there may be a small difference, but none of the margin's size."
 )
 AFTER_CORRECTION = "unclear after correction"
 """The word for an interval that excludes 0 beside a corrected p that is above 0.05."""
@@ -69,6 +70,11 @@ class Claim:
     def told(self) -> str:
         """The claim as readers are told it: marked where it was written after a look at runs."""
         return self.text + (" (added after a look)" if self.after_look else "")
+
+    @property
+    def of_a_paper(self) -> bool:
+        """Whether a paper makes the claim; all others are our own questions."""
+        return not self.paper.startswith(("not in the paper", "our own question"))
 
     @property
     def subject(self) -> tuple[object, ...]:

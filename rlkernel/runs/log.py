@@ -80,9 +80,9 @@ def choose(groups: Sequence[Group], limit: int) -> list[Trajectory]:
     indices = [max(range(len(everyone)), key=lambda i: everyone[i].best.reward)]
     for test in wanted:
         indices += [i for i, trajectory in enumerate(everyone) if i not in indices and test(trajectory)][:1]
-    spaced = [i * len(everyone) // limit for i in range(limit)]
-    indices += [i for i in dict.fromkeys(spaced) if i not in indices]
-    return [everyone[i] for i in indices[:limit]]
+    others = [i for i in range(len(everyone)) if i not in indices]
+    left = min(limit - len(indices), len(others))  # from all groups: the last problems may be of another family
+    return [everyone[i] for i in (*indices, *(others[(2 * n + 1) * len(others) // (2 * left)] for n in range(left)))][:limit]
 
 
 def _append(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -47,6 +47,15 @@ def test_chosen_transcripts_show_each_kind_once() -> None:
     assert [id(t) for t in choose(GROUPS, 2)] == [id(t) for t in (second, first)]
 
 
+def test_transcripts_come_from_all_of_the_problems() -> None:
+    """Ten that are alike: the first is the best, and of the nine others every third is taken, at places 1, 4 and 7."""
+    many = [trajectory(WRONG) for _ in range(10)]
+    groups = tuple(Group(PROBLEM, (one,)) for one in many)
+    places = {id(one): n for n, one in enumerate(many)}
+    assert [places[id(one)] for one in choose(groups, 4)] == [0, 2, 5, 8]
+    assert [places[id(one)] for one in choose(groups, 20)] == list(range(10))
+
+
 def test_transcripts_are_bounded_json() -> None:
     long = Turn((), Completion((1,), (0.0,), "x" * 10**6, "stop"), "y" * 10**6, Evaluation(Status.TIMEOUT, ""), 0.0, "z" * 10**6)
     text = json.dumps(transcript(trajectory(long), "w" * 10**6))

@@ -80,6 +80,21 @@ def test_which_indices_may_never_be_named(answer: str, found: bool) -> None:
     assert (Emptied(2) in repeats_of(reference(answer))) == found
 
 
+@pytest.mark.parametrize("given", ["torch.bincount(rows, minlength=16)", "torch.bincount(rows, minlength=16).cumsum(0)"])
+def test_indices_stay_where_another_input_says_how_many_rows_each_has(given: str) -> None:
+    """A kernel may go by that, and would be told of rows that are another index's."""
+    source = SOURCE.format(answer="torch.zeros(16, 8).index_add(0, rows, x) + a[:, None]", a=given)
+    drawn = source.replace("    return [torch.randn", "    rows = torch.randint(0, 16, (64,))\n    return [torch.randn", 1)
+    drawn = drawn.replace("torch.randint(0, 16, (64,))]", "rows]")
+    assert Emptied(2) not in repeats_of(load_reference(drawn, small=False))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_one_of_the_fewest_indices_is_left_out_whatever_the_seed(seed: int) -> None:
+    (made,) = emptied([torch.arange(4).repeat(3)], Emptied(0), seed)
+    assert len(made.unique()) == 3 and 0 in made
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_indices_that_are_left_out_become_others_in_the_same_order(seed: int) -> None:
     given = torch.randint(0, 40, (400,)).sort().values

@@ -27,6 +27,9 @@ Seven kinds of candidates get one, and no others:
 A look that takes too long, or that ends before kernels run, says nothing. Kernels that fail in a look count where no other look
 shows what is too short: who is right where a grid has one program may race with itself where it has two.
 
+The full shape decides, where it is little enough work to be among the looks: who is wrong there is excused by no other sizes, and
+who is right there, and has one of its sizes as a number, is wrong at none.
+
 What no look could decide stands as it was found first, and its detail says so (`judging.undecided`).
 
 What is known of a candidate at full shape is not found again: a look at one that is right traces it at its own sizes alone,

@@ -174,9 +174,10 @@ def model(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> str:
 
 
 def few(one: experiment.Experiment) -> experiment.Experiment:
-    """Its first and last arm and those claims about them that the cpu preset's problems can decide, with three training
-    problems, one for validation, an eighth of the prompts and at most two turns."""
-    ends = [next(iter(one.arms)), list(one.arms)[-1]]
+    """Its first and last arm, but for one that holds out what the cpu preset has not, and those claims about them that the
+    preset's problems can decide, with three training problems, one for validation, an eighth of the prompts and at most two
+    turns."""
+    ends = [next(iter(one.arms)), [arm for arm in one.arms if arm != arms.WITHOUT_PRODUCTS.name][-1]]
     split = {name: [p for p in arms.BASE.problems if p.split == name] for name in ("train", "validation")}
     problems = (*split["train"][:3], *split["validation"][:1])
     of_ends = (claim for claim in one.story.claims if {claim.better, claim.worse} <= set(ends))

@@ -20,8 +20,9 @@ from rlkernel.commands.asked import Flags, Preset
 from rlkernel.commands.experiment import Experiment, Train
 from rlkernel.commands.plan import Jobs
 from rlkernel.config import Run
-from rlkernel.errors import GOES_ON
+from rlkernel.errors import GOES_ON, UsageError
 from rlkernel.report.report import Story
+from rlkernel.training import draws
 
 
 def everything(experiments: Sequence[Experiment]) -> Experiment:
@@ -48,6 +49,8 @@ def _main(argv: list[str], experiments: Sequence[Experiment] | None, train: Trai
         return 0
     preset = plan.choose_preset(whole.presets, flags)
     jobs = plan.plan({arm: whole.arms[arm] for arm in chosen}, flags, preset)
+    if len(chosen) == len(whole.arms):
+        jobs = drawable(jobs)
     if flags.list:
         listing.list_arms({run.name: run for run, _ in jobs}, membership(found), preset)
         return 0
@@ -61,6 +64,22 @@ def _main(argv: list[str], experiments: Sequence[Experiment] | None, train: Trai
         return status
     report(found, jobs, flags, preset)
     return refine(flags, started) if own and preset is not whole.presets["paper"] else 0
+
+
+def drawable(jobs: Jobs) -> Jobs:
+    """The runs whose samplers can draw of their problems. What is left out of all arms is told on standard error: an arm that
+    holds a family out is none where there is no such family."""
+    found, told = [], set[str]()
+    for run, directory in jobs:
+        try:
+            draws.check(run)
+        except UsageError as error:
+            if run.name not in told:
+                print(f"left out: {error}", file=sys.stderr)
+            told.add(run.name)
+        else:
+            found.append((run, directory))
+    return found
 
 
 def membership(experiments: Sequence[Experiment]) -> dict[str, tuple[str, ...]]:

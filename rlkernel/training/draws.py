@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
+from rlkernel.config import Run
 from rlkernel.errors import UsageError
 from rlkernel.history import History
 from rlkernel.interfaces import Sampler
@@ -66,3 +67,12 @@ class Draws:
     def complete(self, step: int, groups: Sequence[Group]) -> None:
         """Note what became of the groups that `begin` has begun."""
         self.history = self.history.with_solved(step, groups)
+
+
+def check(run: Run) -> None:
+    """Raise UsageError for a run whose sampler cannot draw a step of its training problems."""
+    problems = [problem for problem in run.problems if problem.split == "train"]
+    try:
+        Draws(problems, run.sampler, run.prompts_per_step, run.seed, None).begin(0)
+    except UsageError as error:
+        raise UsageError(f"run {run.name!r}: {error}") from error

@@ -12,7 +12,7 @@ from rlkernel.errors import UsageError
 from rlkernel.evaluator.cards.gpus import Gpu
 from rlkernel.evaluator.config import GIB, EvaluatorConfig, Limits
 from rlkernel.policy.load import load_config, meta_model
-from rlkernel.training.draws import Draws
+from rlkernel.training import draws
 from rlkernel.training.machine import memory_bytes
 from rlkernel.training.memory import MICRO_TOKENS, Demand, MemoryPlan, demand_of
 from rlkernel.training.memory_table import advice, memory_table
@@ -22,14 +22,10 @@ from rlkernel.training.placement import CONTEXT_BYTES, Placement, place, side_by
 
 def check_problems(run: Run) -> None:
     """Raise UsageError for a run without problems to train on or to measure on, and whose sampler cannot draw a step of them."""
-    of = {split: [one for one in run.problems if one.split == split] for split in ("train", "validation")}
-    for split, problems in of.items():
-        if not problems:
+    for split in ("train", "validation"):
+        if not any(problem.split == split for problem in run.problems):
             raise UsageError(f"Run.problems of {run.name!r} has none with split {split!r}: add one")
-    try:
-        Draws(of["train"], run.sampler, run.prompts_per_step, run.seed, None).begin(0)
-    except UsageError as error:
-        raise UsageError(f"run {run.name!r}: {error}") from error
+    draws.check(run)
 
 
 def check_device(device: str) -> None:

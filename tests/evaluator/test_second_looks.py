@@ -27,6 +27,7 @@ CLOCK = Clock()
 PROBLEM = Problem("p", 1, "train", "ROWS = 4096\nCOLS = 8192\nSMALL = {'ROWS': 16, 'COLS': 96}\n")
 LOOP, AXIS = Extent(0, 1, 4, 3), Extent(0, 0, 4, 2)
 LOOKS = (Longer("columns", {"COLS": 8192}, None), Longer("rows", {"ROWS": 4096}, "beside"))
+WHOLE = Longer("ROWS = 4096\nCOLS = 8192\nSMALL = {'ROWS': 4096, 'COLS': 8192}\n", {"ROWS": 4096, "COLS": 8192}, None)
 
 
 def failing(detail: str) -> Ended:
@@ -74,9 +75,11 @@ async def after(
     counts: bool = False,
     varied: tuple[Longer, ...] = (Longer("other", {"ROWS": 8, "COLS": 48}, None),),
     hiding: tuple[str, ...] = (),
+    wide: tuple[str, ...] = (),
 ) -> Any:
     """`searched`: how often longer sizes are halved at least, of those that were searched for. `traced`: where forward was traced
-    alone; None where it fails there. `hiding`: the sources of which places are told apart at full shape alone."""
+    alone; None where it fails there. `hiding`: the sources of which places are told apart at full shape alone; `wide`: those
+    whose sums of whole numbers need more bits there."""
 
     async def lengthened(
         oracle: Any, problem: Problem, halvings: int | None = 0, *, heads_pay: bool = False
@@ -89,7 +92,8 @@ async def after(
         return varied
 
     async def brief(oracle: Any, problem: Problem) -> Any:
-        return SimpleNamespace(variants=("small", "full"), counterparts=(), distances=problem.source in hiding, counts=counts)
+        hides, sizes = problem.source in hiding, ("small", "full")
+        return SimpleNamespace(variants=sizes, counterparts=(), distances=hides, widths=problem.source in wide, counts=counts)
 
     async def trace(code: str, variants: tuple[str, ...], *rest: Any) -> Any:
         if traced is None:
@@ -812,6 +816,43 @@ async def test_who_is_right_must_be_right_where_places_are_told_apart(
     other = await after(judge, judged(Status.CORRECT, *short), hiding=(PROBLEM.source, *hiding))
     assert judge.asked == [*says]
     assert (other.status if isinstance(other, Evaluation) else other) == found
+
+
+@pytest.mark.anyio
+async def test_who_is_right_must_be_right_where_sums_of_whole_numbers_are_as_wide_as_at_full_shape() -> None:
+    judge = Judge(rows=judged(Status.INCORRECT), beside=judged())
+    found = await after(judge, judged(), wide=(PROBLEM.source, "columns"))
+    assert found is not None and (found.status, judge.asked) == (Status.INCORRECT, ["rows", "beside"])
+    assert await after(Judge(rows=judged()), judged(), wide=(PROBLEM.source, "columns")) is None
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("code", "full", "there", "status"),
+    [
+        ("8192", judged(), True, None),  # that number is how many of one size there are for each of another
+        ("8192", judged(Status.INCORRECT), True, Status.INCORRECT),
+        ("8192", judged(same_work=False), True, Status.INCORRECT),
+        ("8192", TooLong(), True, Status.INCORRECT),
+        ("8192", judged(), False, Status.INCORRECT),  # the full shape is too much work, and nothing is asked of it
+        ("7", judged(), True, Status.INCORRECT),  # it has no size as a number
+    ],
+)
+async def test_who_has_a_size_as_a_number_and_is_right_at_the_full_shape_is_right(
+    code: str, full: Judged | Exception, there: bool, status: Status | None
+) -> None:
+    judge = Judge(columns=judged(Status.INCORRECT), **{WHOLE.source: full})
+    found = await after(judge, judged(Status.CORRECT, LOOP), code, looks=(*LOOKS[:1], *(WHOLE,) * there))
+    assert (found and found.status) == status
+    assert judge.asked == ["columns", *(WHOLE.source,) * (there and code == "8192")]
+
+
+@pytest.mark.anyio
+async def test_who_is_wrong_at_the_full_shape_is_excused_by_no_other_sizes() -> None:
+    """Who overflows by chance is right at some sizes."""
+    judge = Judge(rows=judged(), **{WHOLE.source: judged(Status.INCORRECT)})
+    assert await after(judge, judged(Status.INCORRECT), "8192", looks=(WHOLE, LOOKS[1])) is None
+    assert judge.asked == [WHOLE.source]
 
 
 @pytest.mark.anyio

@@ -51,6 +51,17 @@ def test_claims_name_arms_and_the_docstring_says_what_is_asked(one: experiment.E
     assert len(one.story.panels) == 4
 
 
+@pytest.mark.parametrize(("preset", "left_out"), [("cpu", ["recipe_without_products"]), ("world", [])])
+def test_arms_that_cannot_draw_are_left_out_of_all(preset: str, left_out: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """An arm that holds products out is none where no problem is a product, and the others train."""
+    whole = everything.everything(EXPERIMENTS)
+    jobs = plan(whole.arms, Flags(preset=preset, seeds=(0, 1)), arms.PRESETS[preset])
+    found = {run.name for run, _ in everything.drawable(jobs)}
+    told = capsys.readouterr().err.splitlines()
+    assert sorted(whole.arms.keys() - found) == left_out
+    assert [line.partition("': ")[0] for line in told] == [f"left out: run '{name}" for name in left_out]
+
+
 def test_the_policy_of_a_preset_must_have_been_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     flags = Flags(preset="h200", seeds=(0,))
@@ -163,9 +174,10 @@ def model(tiny_model: Any, tiny_tokenizer: Any, tmp_path: Path) -> str:
 
 
 def few(one: experiment.Experiment) -> experiment.Experiment:
-    """Its first and last arm and those claims about them that the cpu preset's problems can decide, with three training
-    problems, one for validation, an eighth of the prompts and at most two turns."""
-    ends = [next(iter(one.arms)), list(one.arms)[-1]]
+    """Its first and last arm, but for one that holds out what the cpu preset has not, and those claims about them that the
+    preset's problems can decide, with three training problems, one for validation, an eighth of the prompts and at most two
+    turns."""
+    ends = [next(iter(one.arms)), [arm for arm in one.arms if arm != arms.WITHOUT_PRODUCTS.name][-1]]
     split = {name: [p for p in arms.BASE.problems if p.split == name] for name in ("train", "validation")}
     problems = (*split["train"][:3], *split["validation"][:1])
     of_ends = (claim for claim in one.story.claims if {claim.better, claim.worse} <= set(ends))

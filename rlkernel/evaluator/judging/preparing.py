@@ -92,6 +92,7 @@ def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision
             known = traced_full.known()
         if known and traced_small.given <= MOST_LOOKED_AT:
             told = _told(small, traced_full, costs, precision, matters)
+        widths = modelled and not one_size and _hides_widths((small, full), traced_small, traced_full)
     except Untraceable as error:
         raise BrokenReference(f"{name}: the reference cannot be traced: {error}") from error
     except BrokenReference:
@@ -107,7 +108,6 @@ def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision
     counts = not one_size and counts_elements(traced_small.program, traced_full.program)
     shapes = traced_small.shapes, traced_full.shapes
     distances = not one_size and hides_distances(traced_small.program, traced_full.program, *shapes)
-    widths = modelled and not one_size and _hides_widths((small, full), traced_small, traced_full)
     return Prepared(
         small, variants, traced_small.modal, costs, traced_full.program, numbers, counts, distances, widths, plants, known, told
     )  # fmt: skip

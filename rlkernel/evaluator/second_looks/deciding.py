@@ -27,6 +27,9 @@ Seven kinds of candidates get one, and no others:
 A look that takes too long, or that ends before kernels run, says nothing. Kernels that fail in a look count where no other look
 shows what is too short: who is right where a grid has one program may race with itself where it has two.
 
+The full shape decides, where it is little enough work to be among the looks: who is wrong there is excused by no other sizes, and
+who is right there, and has one of its sizes as a number, is wrong at none.
+
 What no look could decide stands as it was found first, and its detail says so (`judging.undecided`).
 
 What is known of a candidate at full shape is not found again: a look at one that is right traces it at its own sizes alone,
@@ -47,7 +50,6 @@ from rlkernel.evaluator.ended import Ended
 from rlkernel.evaluator.judging.sizes.counterparts import Counterparts
 from rlkernel.evaluator.judging.sizes.host_limits import HostLimits, limited
 from rlkernel.evaluator.judging.sizes.own_sizes import OwnSizes, named
-from rlkernel.evaluator.judging.sizes.resizing import counts_of, with_small
 from rlkernel.evaluator.judging.undecided import Undecided, told
 from rlkernel.evaluator.judging.verdict import LIMITED
 from rlkernel.evaluator.processes.child import Child
@@ -55,11 +57,11 @@ from rlkernel.evaluator.program.schema import Launch, Program
 from rlkernel.evaluator.program.variant import Variant
 from rlkernel.evaluator.second_looks.confirming import confirm, fill, places, show, widths
 from rlkernel.evaluator.second_looks.excusing import excuse
-from rlkernel.evaluator.second_looks.looking import Candidate, Looks, kernels_failed
+from rlkernel.evaluator.second_looks.looking import Candidate, Looks, is_whole, kernels_failed
 from rlkernel.evaluator.second_looks.texts import has_small_sizes, repeated_sizes, without_asserts
 from rlkernel.evaluator.second_looks.varying import vary
 from rlkernel.evaluator.stages import Stages
-from rlkernel.reference_text import prompt_source, small_of
+from rlkernel.reference_text import small_of
 from rlkernel.types import Evaluation, Problem, Status
 
 TIMES_SMALLER = 2
@@ -148,8 +150,10 @@ class SecondLooks:
         groups: who has it is wrong where the two change apart, whatever it does at full shape."""
         if not await anyio.to_thread.run_sync(repeated_sizes, one.problem, one.code):
             return False
-        plain = prompt_source(one.problem.source, name=one.problem.name)
-        whole = with_small(plain, counts_of(plain))
+        filling = await self._looks.stages.lengthened(one.oracle, one.problem, None)
+        sources = (look.source for look in filling if is_whole(replace(one.problem, source=look.source)))
+        if (whole := next(sources, None)) is None:
+            return False
         found = await self._looks.look(one, whole, one.at_full.unpriced(), doubted=True, patient=True)
         return isinstance(found, Judged) and found.same_work and found.evaluation.correct and not found.is_wrong
 

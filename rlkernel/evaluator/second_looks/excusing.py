@@ -14,7 +14,7 @@ from rlkernel.evaluator.judging.verdict import failed
 from rlkernel.evaluator.messages.children import Extent
 from rlkernel.evaluator.messages.oracle import Longer
 from rlkernel.evaluator.second_looks.confirming import MOST_CONFIRMING
-from rlkernel.evaluator.second_looks.looking import Candidate, Looks, halvings_of
+from rlkernel.evaluator.second_looks.looking import Candidate, Looks, halvings_of, is_whole
 from rlkernel.evaluator.second_looks.varying import vary
 from rlkernel.types import Evaluation, Status
 
@@ -74,6 +74,8 @@ async def excuse(
                 return wrong
             chance = await vary(looks, one, lighter.source, again, excused=True)
             return chance or told(replace(again.evaluation, sizes=lighter.sizes), wrong)
+        if again.evaluation.matches is False and is_whole(replace(one.problem, source=lighter.source)):
+            return None  # whoever is wrong at the full shape is right elsewhere by chance
         decided |= again.same_work and not again.unfilled
         if repeated is not None and again.same_work and not again.unfilled:
             blocks = False  # it is wrong where they are filled

@@ -147,8 +147,9 @@ class Looks:
 
 
 def is_whole(problem: Problem) -> bool:
-    """Whether a problem's `SMALL` is its full shape."""
-    return all(full == small for full, small in small_constants(problem.source, name=problem.name).values())
+    """Whether a problem has a `SMALL` that is its full shape."""
+    pairs = small_constants(problem.source, name=problem.name).values()
+    return bool(pairs) and all(full == small for full, small in pairs)
 
 
 def shorter_source(problem: Problem, sizes: Sizes, right: Sizes) -> str | None:

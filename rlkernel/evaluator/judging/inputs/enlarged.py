@@ -32,8 +32,10 @@ FACTORS = (8, 4, 2)
 """By what numbers are larger, the first that is borne."""
 SIGNS = 1
 """What truth values and signs are no larger than."""
-WIDTHS = (1 << 24, 1 << 30)
-"""What whole results stay within that are so usually: what float32 counts to, and half of what int32 holds."""
+WIDTHS = (1 << 24, 1 << 31)
+"""What whole results stay within that are so usually, with room for another draw: what float32 and int32 count to."""
+ROOM = 2
+"""How many times as large another draw's results, or a part of a sum, may be as what was seen."""
 LARGER = "whole numbers larger than drawn"
 """What stands behind a miss in such a round."""
 
@@ -115,7 +117,7 @@ def enlarged_of(reference: SeededReference) -> tuple[Enlarged, ...]:
         for one in _tried(place, given[place]):
             made = enlarged(reference.inputs(0), one, 0)
             seen = _Watching(tensors_of(made))
-            if usual.borne(reference.model(0), made, seen) and _width(seen.largest) <= _width(watching.largest):
+            if usual.borne(reference.model(0), made, seen) and _width(ROOM * seen.largest) <= _width(watching.largest):
                 found.append(one)
                 break
     return tuple(found)
@@ -123,7 +125,7 @@ def enlarged_of(reference: SeededReference) -> tuple[Enlarged, ...]:
 
 def _tried(place: int, tensor: torch.Tensor) -> Iterator[Enlarged]:
     """What the dtype has room for, the largest first; numbers that fit into half of 32 bits stay there."""
-    most = min(torch.iinfo(tensor.dtype).max, max(WIDTHS[1], _largest(tensor)))
+    most = min(torch.iinfo(tensor.dtype).max, max(WIDTHS[1] // ROOM, _largest(tensor)))
     yield from (Enlarged(place, factor) for factor in FACTORS if (_largest(tensor) + 1) * factor <= most)
 
 

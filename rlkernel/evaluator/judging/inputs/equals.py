@@ -182,7 +182,7 @@ def repeats_of(reference: SeededReference) -> tuple[Repeated | Emptied, ...]:
     valued = [Repeated(place, None) for place in sorted(watching.valued) if holds_numbers(given[place])]
 
     meeting = sorted(watching.added.keys() - watching.stored - {one.place for one in distinct})
-    sparse = [Emptied(place) for place in meeting if all(may_be_empty(tensors[place]) for tensors in (given, again))]
+    sparse = [Emptied(place) for place in meeting if all(may_be_empty(tensors[place], tensors) for tensors in (given, again))]
 
     def bears(one: Repeated | Emptied) -> bool:
         def changed() -> list[Any]:

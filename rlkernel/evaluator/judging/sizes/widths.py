@@ -61,6 +61,8 @@ def larger_in(full: Sequence[torch.Tensor], small: Sequence[torch.Tensor]) -> fl
 
     >>> larger_in([torch.tensor([3, -900])], [torch.tensor([2, -90])]), larger_in([torch.rand(2)], [torch.rand(2)])
     (10.0, 1.0)
+    >>> larger_in([torch.tensor([40], dtype=torch.uint32)], [torch.tensor([8], dtype=torch.uint32)])
+    5.0
     """
     pairs = [(one, other) for one, other in zip(full, small, strict=False) if _is_whole(one) and one.dtype is not torch.bool]
     return max([1.0, *(_largest(one) / max(1, _largest(other)) for one, other in pairs)])
@@ -71,8 +73,8 @@ def _is_whole(tensor: torch.Tensor) -> bool:
     return not (tensor.is_floating_point() or tensor.is_complex())
 
 
-def _largest(tensor: torch.Tensor) -> int:
-    return max(abs(int(end)) for end in tensor.aminmax()) if tensor.numel() else 0
+def _largest(tensor: torch.Tensor) -> float:
+    return float(tensor.double().abs().amax()) if tensor.numel() else 0.0  # torch has no ends of uint32, for one
 
 
 def _terms(program: Program, shapes: Sequence[Shape]) -> Iterator[tuple[str, float]]:
@@ -106,5 +108,5 @@ class _Sums(TorchDispatchMode):  # type: ignore[no-untyped-call]
         name = base_name(str(func))
         if name in OF_ALL | ALONG:
             counts = name == "bincount" or args[0].dtype is torch.bool
-            self.found.append((name, float(_largest(made)) if _is_whole(made) else 0.0, counts))
+            self.found.append((name, _largest(made) if _is_whole(made) else 0.0, counts))
         return made

@@ -43,7 +43,7 @@ def reference(answer: str, a: str = SMALL) -> Reference:
         ("(x * a.float().view(64, 8)).sum(1)", SMALL, 8),
         ("(a * a).sum(1)", PRICES.replace("1000", "100"), 8),
         ("(a * a).sum(1)", PRICES.replace("1000", "2500"), 4),  # else half of 32 bits is passed
-        ("a.sum(1)", "torch.randint(0, 1 << 19, (64, 8), dtype=torch.int32)", 4),  # else 2^24, to which float32 counts
+        ("a.sum(1)", "torch.randint(0, 1 << 19, (64, 8), dtype=torch.int32)", 2),  # else another draw may pass 2^24
         ("a + x", "torch.randint(-128, 128, (64, 8), dtype=torch.int8)", None),  # there is no room
         ("a.float() @ x.t()", "torch.randint(-1, 2, (64, 8))", None),  # signs
         ("x * (a > 1)", SMALL, None),
@@ -78,6 +78,21 @@ def test_larger_numbers_keep_their_signs_and_their_zeros() -> None:
 )
 def test_which_indices_may_never_be_named(answer: str, found: bool) -> None:
     assert (Emptied(2) in repeats_of(reference(answer))) == found
+
+
+@pytest.mark.parametrize("given", ["torch.bincount(rows, minlength=16)", "torch.bincount(rows, minlength=16).cumsum(0)"])
+def test_indices_stay_where_another_input_says_how_many_rows_each_has(given: str) -> None:
+    """A kernel may go by that, and would be told of rows that are another index's."""
+    source = SOURCE.format(answer="torch.zeros(16, 8).index_add(0, rows, x) + a[:, None]", a=given)
+    drawn = source.replace("    return [torch.randn", "    rows = torch.randint(0, 16, (64,))\n    return [torch.randn", 1)
+    drawn = drawn.replace("torch.randint(0, 16, (64,))]", "rows]")
+    assert Emptied(2) not in repeats_of(load_reference(drawn, small=False))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_one_of_the_fewest_indices_is_left_out_whatever_the_seed(seed: int) -> None:
+    (made,) = emptied([torch.arange(4).repeat(3)], Emptied(0), seed)
+    assert len(made.unique()) == 3 and 0 in made
 
 
 @pytest.mark.parametrize("seed", range(8))

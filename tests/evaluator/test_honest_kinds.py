@@ -34,7 +34,7 @@ async def test_honest(pool: Pool, name: str) -> None:
     low, high = case.coverage or USUAL
     assert low <= result.coverage <= high
     assert result.speedup is not None
-    assert 0.01 < result.speedup < 100  # a diagonal times a matrix is 77x
+    assert 0.005 < result.speedup < 100  # a grid of elements is 0.007x, a diagonal times a matrix 77x
 
 
 @pytest.mark.gpu

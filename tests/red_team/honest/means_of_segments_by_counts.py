@@ -1,4 +1,4 @@
-# own/means_of_counted_segments correct: it goes by how many rows each segment has, which is given beside the segments of the rows
+# own/means_of_counted_segments correct coverage>0.4: it goes by how many rows each segment has, which is given beside the segments of the rows
 import torch
 import torch.nn as nn
 import triton

@@ -14,11 +14,13 @@ import pytest
 from experiments import arms, sequential_scaling
 from experiments.catalogue import NAMES, load
 from experiments.checked_in import read
+from experiments.results import transcripts
 from experiments.results.archive import index
 from experiments.results.command import collect, main
 from experiments.results.figure import distinct
 from experiments.results.numbers import manifest
 from experiments.results.pages import Found, page
+from experiments.results.run_pages import pages_in
 from rlkernel.config import Run
 from rlkernel.report.claims import Claim, DecidedClaim, Verdict
 from rlkernel.report.report import Story
@@ -302,7 +304,12 @@ def test_the_pages_of_this_checkout_are_those_of_their_numbers(tmp_path: Path) -
                 kept.preset,
                 kept.bands,
             )
-            assert page(found, findings=(numbers.parent / "findings.md").is_file()) == (numbers.parent / "README.md").read_text()
+            beside = {
+                "findings": (numbers.parent / "findings.md").is_file(),
+                "transcripts": transcripts.links(transcripts.read(numbers.parent)),
+                "run_pages": pages_in(place),
+            }
+            assert page(found, **beside) == (numbers.parent / "README.md").read_text()
     if not list(results.glob("*/numbers.json")):
         assert index(results) == (results / "README.md").read_text(), "run `python -m experiments.results --again docs/results`"
     overview = (results / "2026-11-21" / "README.md").read_text()

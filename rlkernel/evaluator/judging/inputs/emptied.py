@@ -19,7 +19,7 @@ from rlkernel.evaluator.judging.references.reference_calls import mapped_at
 from rlkernel.evaluator.messages.judgement import Emptied
 
 EACH = 4
-"""Of so many indices one is never named."""
+"""The number of indices of which one is never named."""
 EMPTY = "indices of which some are never named"
 """What stands behind a miss in such a round."""
 

@@ -90,11 +90,6 @@ class _Watching(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return frozenset() if itself is None else frozenset({itself})
 
 
-def may_enlarge(inputs: Sequence[torch.Tensor]) -> bool:
-    """Whether a reference is given whole numbers that may be larger."""
-    return any(map(_may, inputs))
-
-
 def _may(tensor: torch.Tensor) -> bool:
     return tensor.dtype in WHOLE and tensor.numel() > 1 and _largest(tensor) > SIGNS
 
@@ -106,14 +101,12 @@ def _largest(tensor: torch.Tensor) -> int:
 def enlarged_of(reference: SeededReference) -> tuple[Enlarged, ...]:
     """The inputs of whole numbers that are larger in a round. Whatever the reference raises at its own inputs is raised."""
     inputs = reference.inputs(0)
-    given = [*map(torch.clone, tensors_of(inputs))]
-    if not may_enlarge(given):
+    given = {place: tensor.clone() for place, tensor in enumerate(tensors_of(inputs)) if _may(tensor)}
+    if not given:
         return ()
     usual = usual_call(reference.model(0), inputs, watching := _Watching(tensors_of(inputs)))
     found = list[Enlarged]()
-    for place in sorted(watching.added - watching.told):
-        if not _may(given[place]):
-            continue
+    for place in sorted(given.keys() & (watching.added - watching.told)):
         for one in _tried(place, given[place]):
             made = enlarged(reference.inputs(0), one, 0)
             seen = _Watching(tensors_of(made))

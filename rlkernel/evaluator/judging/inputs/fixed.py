@@ -17,6 +17,7 @@ import torch
 from rlkernel.evaluator.program.codes import holds_numbers
 
 WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+"""The dtypes of whole numbers that torch computes with."""
 MASKS = (torch.bool, *WHOLE)
 """Dtypes of masks that are no numbers."""
 MOST = 8

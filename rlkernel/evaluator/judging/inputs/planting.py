@@ -14,12 +14,12 @@ from typing import Any
 
 import torch
 
+from rlkernel.evaluator.judging.inputs.fixed import WHOLE
 from rlkernel.evaluator.judging.references.reference_calls import mapped, tensors_of
 from rlkernel.evaluator.program.codes import SIGNED, valued
 
 SHARE = 0.125
 """The share of elements that get a number of the arguments."""
-WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 PLANTED = "numbers of forward's arguments among its inputs"
 """Stands behind a miss in such a round."""
 

@@ -75,7 +75,8 @@ async def excuse(
             chance = await vary(looks, one, lighter.source, again, excused=True)
             return chance or told(replace(again.evaluation, sizes=lighter.sizes), wrong)
         if again.evaluation.matches is False and is_whole(replace(one.problem, source=lighter.source)):
-            return None  # whoever is wrong at the full shape is right elsewhere by chance
+            # whoever is wrong at the full shape is right elsewhere by chance
+            return None if isinstance(found, Judged) else replace(again.evaluation, sizes=lighter.sizes)
         decided |= again.same_work and not again.unfilled
         if repeated is not None and again.same_work and not again.unfilled:
             blocks = False  # it is wrong where they are filled

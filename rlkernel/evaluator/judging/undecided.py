@@ -53,7 +53,7 @@ def told(evaluation: Evaluation, why: Evaluation | Undecided | None) -> Evaluati
 
 
 def compared_at(sizes: Mapping[str, Any]) -> str:
-    """The sizes of a verdict for people. A literal of `get_inputs` has the name that `judging.sizes.resizing` gives it.
+    """The sizes of a verdict for people. A literal of `get_inputs` has the name that `judging.sizes.made_inputs` gives it.
 
     >>> compared_at({"ROWS": 16, "SIZE_4096": 256})
     'ROWS = 16, 4096 became 256 in get_inputs'

@@ -9,9 +9,10 @@ from rlkernel.errors import BrokenReference
 from rlkernel.evaluator.clock import Clock
 from rlkernel.evaluator.cpu_judge import AtFull, CpuJudge, Judged, TooLong
 from rlkernel.evaluator.ended import Ended
+from rlkernel.evaluator.judging.sizes.constants import with_small
 from rlkernel.evaluator.judging.sizes.host_limits import HostLimits
 from rlkernel.evaluator.judging.sizes.own_sizes import OwnSizes
-from rlkernel.evaluator.judging.sizes.resizing import Sizes, shortest, with_small
+from rlkernel.evaluator.judging.sizes.resizing import Sizes, shortest
 from rlkernel.evaluator.judging.undecided import Undecided
 from rlkernel.evaluator.messages.children import Extent
 from rlkernel.evaluator.messages.oracle import Longer

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from rlkernel.evaluator.cpu_judge import Judged
 from rlkernel.evaluator.ended import Ended
-from rlkernel.evaluator.judging.sizes.resizing import Sizes, counts_of, shortest
+from rlkernel.evaluator.judging.sizes.constants import counts_of
+from rlkernel.evaluator.judging.sizes.resizing import Sizes, shortest
 from rlkernel.evaluator.judging.undecided import Undecided
 from rlkernel.evaluator.judging.verdict import failed
 from rlkernel.evaluator.second_looks.looking import Candidate, Looks

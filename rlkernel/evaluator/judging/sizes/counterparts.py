@@ -14,7 +14,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from rlkernel.evaluator.judging.sizes.resizing import HOISTED, numbers_of
+from rlkernel.evaluator.judging.sizes.made_inputs import HOISTED
+from rlkernel.evaluator.judging.sizes.resizing import numbers_of
 
 Shape = tuple[int, ...]
 Counterparts = Mapping[int, tuple[int, ...]]

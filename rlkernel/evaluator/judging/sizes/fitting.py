@@ -31,15 +31,9 @@ from typing import Any
 
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.costs.needs import Need
-from rlkernel.evaluator.judging.sizes.resizing import (
-    Sizes,
-    free_names,
-    has_small,
-    hoisted,
-    resize,
-    sizes_of,
-    with_small,
-)
+from rlkernel.evaluator.judging.sizes.constants import has_small, resize, sizes_of, with_small
+from rlkernel.evaluator.judging.sizes.made_inputs import free_names, hoisted
+from rlkernel.evaluator.judging.sizes.resizing import Sizes
 from rlkernel.evaluator.judging.sizes.size_search import (
     INTERPRETED_ELEMENTS,
     INTERPRETED_FLOPS,

@@ -31,19 +31,10 @@ from typing import Any
 
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.costs.needs import Need
+from rlkernel.evaluator.judging.sizes.constants import counts_of, sizes_of, with_small
+from rlkernel.evaluator.judging.sizes.made_inputs import batch_names, image_names, leading_names
 from rlkernel.evaluator.judging.sizes.places import LONG, plain_names, with_places
-from rlkernel.evaluator.judging.sizes.resizing import (
-    Sizes,
-    batch_names,
-    counts_of,
-    image_names,
-    largest_of,
-    leading_names,
-    map_numbers,
-    numbers_of,
-    sizes_of,
-    with_small,
-)
+from rlkernel.evaluator.judging.sizes.resizing import Sizes, largest_of, map_numbers, numbers_of
 from rlkernel.evaluator.judging.sizes.size_search import Search, burden_of
 from rlkernel.evaluator.messages.oracle import Lighter, Longer
 from rlkernel.reference_text import prompt_source, small_of

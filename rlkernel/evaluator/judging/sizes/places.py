@@ -9,7 +9,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterable
 
-from rlkernel.evaluator.judging.sizes.resizing import Sizes, making, numbers_of
+from rlkernel.evaluator.judging.sizes.made_inputs import making
+from rlkernel.evaluator.judging.sizes.resizing import Sizes, numbers_of
 
 PLACE = 2
 """By how much two sizes differ at most of which one may be a place in the other, whatever they are given to."""

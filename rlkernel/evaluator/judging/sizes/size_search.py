@@ -13,21 +13,9 @@ from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.costs.needs import Need, TooLarge, need
 from rlkernel.evaluator.judging.references.ending import FEWEST_AT_OTHER_SIZES, Usual
 from rlkernel.evaluator.judging.references.reference_calls import call
-from rlkernel.evaluator.judging.sizes.resizing import (
-    Sizes,
-    apart,
-    batch_names,
-    counts_of,
-    divided,
-    doubled,
-    free_names,
-    largest_of,
-    least_beside,
-    reduced,
-    resize,
-    sizes_of,
-    twos,
-)
+from rlkernel.evaluator.judging.sizes.constants import counts_of, resize, sizes_of
+from rlkernel.evaluator.judging.sizes.made_inputs import batch_names, free_names, least_beside
+from rlkernel.evaluator.judging.sizes.resizing import Sizes, apart, divided, doubled, largest_of, reduced, twos
 from rlkernel.evaluator.trace.recorder import Untraceable
 from rlkernel.reference import describe, load_reference
 from rlkernel.types import Problem

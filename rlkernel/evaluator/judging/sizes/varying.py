@@ -18,16 +18,10 @@ from dataclasses import replace
 
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.costs.needs import Need
+from rlkernel.evaluator.judging.sizes.constants import counts_of, with_small
+from rlkernel.evaluator.judging.sizes.made_inputs import batch_names, leading_names
 from rlkernel.evaluator.judging.sizes.places import outside, plain_names
-from rlkernel.evaluator.judging.sizes.resizing import (
-    Sizes,
-    batch_names,
-    counts_of,
-    leading_names,
-    map_numbers,
-    numbers_of,
-    with_small,
-)
+from rlkernel.evaluator.judging.sizes.resizing import Sizes, map_numbers, numbers_of
 from rlkernel.evaluator.judging.sizes.size_search import Search, burden_of
 from rlkernel.evaluator.messages.oracle import Longer
 from rlkernel.reference_text import prompt_source, small_of

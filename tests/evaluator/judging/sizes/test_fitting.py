@@ -10,8 +10,9 @@ from rlkernel.evaluator.devices import H200
 from rlkernel.evaluator.judging.costs.needs import Need
 from rlkernel.evaluator.judging.costs.needs import need as count
 from rlkernel.evaluator.judging.sizes import fitting
+from rlkernel.evaluator.judging.sizes.constants import counts_of, resize, sizes_of
 from rlkernel.evaluator.judging.sizes.fitting import Fitted, Unfit, describe
-from rlkernel.evaluator.judging.sizes.resizing import apart, counts_of, divided, reduced, resize, sizes_of
+from rlkernel.evaluator.judging.sizes.resizing import apart, divided, reduced
 from rlkernel.reference import load_reference
 from rlkernel.reference_text import small_constants, small_of
 from rlkernel.types import Problem

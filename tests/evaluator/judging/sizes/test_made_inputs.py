@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rlkernel.evaluator.judging.sizes.resizing import batch_names, free_names, hoisted
+from rlkernel.evaluator.judging.sizes.made_inputs import batch_names, free_names, hoisted
 
 SOURCE = """
 import torch

@@ -19,7 +19,7 @@ import triton.language as tl
 from triton.runtime import interpreter as triton_interpreter
 from triton.runtime.interpreter import TensorHandle
 
-from rlkernel.evaluator.cpu import limits, turns
+from rlkernel.evaluator.cpu import limit_text, turns
 from rlkernel.evaluator.cpu.fetching import STAGES, Fetching
 from rlkernel.evaluator.cpu.known import KnownMemory
 from rlkernel.evaluator.cpu.language import KernelWords, scalar, the_machine, words
@@ -79,11 +79,11 @@ class _CheckedKernels(KernelSet):
         return super()._compile(index)
 
     def _transform(self, definition: ast.FunctionDef) -> ast.FunctionDef:
-        names = limits.alone(definition)  # before there are other numbers in the tree
+        names = limit_text.alone(definition)  # before there are other numbers in the tree
         tree = KernelWords(self._functions[self._index].source).visit(definition)
         tree = turns.Stops().visit(tree) if self._index in self._stopping else tree
         assert isinstance(tree, ast.FunctionDef)
-        return limits.held(tree, self._functions[self._index].source, names)
+        return limit_text.held(tree, self._functions[self._index].source, names)
 
 
 def _wrap(fn: Any, function: Any) -> Any:
@@ -110,7 +110,7 @@ class Interpreter:
         """What lies in memory, by the identity of its storage, as far as that is known in dry launches."""
         self._shortened: set[int] = set()
         """Functions of which a launch was too much work to be followed as it is."""
-        self._kernels = _CheckedKernels(program, _wrap, {**words(semantic), **limits.words(self.machine), **turns.WORDS})
+        self._kernels = _CheckedKernels(program, _wrap, {**words(semantic), **limit_text.words(self.machine), **turns.WORDS})
 
     def _arguments(self, launch: Launch, config: Config, args: dict[str, Any], addresses: dict[int, int]) -> dict[str, Any]:
         function = self.program.functions[launch.function]

@@ -1,4 +1,4 @@
-"""The text of a kernel that says what it holds against fixed numbers, for `limits`: `i < 300` becomes `.held(place, .lt, i, 300)`.
+"""The text of a kernel that says what it holds against fixed numbers: `i < 300` becomes `.held(place, .lt, i, 300)` for `limits`.
 
 Only numbers count that a text holds others against, and with which it computes nowhere else. Source: ours.
 """

@@ -9,6 +9,7 @@ import torch
 
 from rlkernel.errors import BrokenReference
 from rlkernel.evaluator.devices import DeviceProfile
+from rlkernel.evaluator.judging.costs.forward_costs import Costs
 from rlkernel.evaluator.judging.costs.least_work import ALL, LEAST, Matters, has_one_product, leaves_rows, may_hide
 from rlkernel.evaluator.judging.costs.roofline import TRIANGLE
 from rlkernel.evaluator.judging.inputs.enlarged import enlarged_of
@@ -21,7 +22,7 @@ from rlkernel.evaluator.judging.inputs.unshown import may_hide as may_hide_effec
 from rlkernel.evaluator.judging.inputs.unshown import plants_of
 from rlkernel.evaluator.judging.references.ending import FEWEST_AT_OTHER_SIZES, Endless, Usual
 from rlkernel.evaluator.judging.references.reference_calls import tensors_of
-from rlkernel.evaluator.judging.references.traced_reference import Costs, TracedReference
+from rlkernel.evaluator.judging.references.traced_reference import TracedReference
 from rlkernel.evaluator.judging.sizes.counterparts import Shape, counterparts
 from rlkernel.evaluator.judging.sizes.counting import counts_elements
 from rlkernel.evaluator.judging.sizes.distances import cuts, hides_distances, tells_places

@@ -3,29 +3,22 @@ model of time."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from rlkernel.errors import BrokenReference
 from rlkernel.evaluator.devices import DeviceProfile
-from rlkernel.evaluator.judging.costs.halves import HALF, Halves, seen_in_half
+from rlkernel.evaluator.judging.costs.forward_costs import Costs, ForwardCosts
 from rlkernel.evaluator.judging.costs.known import known_inputs
-from rlkernel.evaluator.judging.costs.least_read import LeastRead
-from rlkernel.evaluator.judging.costs.least_work import ALL, LEAST, Matters, least_share
-from rlkernel.evaluator.judging.costs.least_written import LeastWritten
-from rlkernel.evaluator.judging.costs.operations import flops, least_flops, sum_length
-from rlkernel.evaluator.judging.costs.operator_costs import NoCost, dense_bytes, moved_bytes, of_first_bytes, read_bytes, taken
-from rlkernel.evaluator.judging.costs.roofline import floor_us, is_free, operator_us, physical_floor_us
+from rlkernel.evaluator.judging.costs.least_work import ALL, Matters
 from rlkernel.evaluator.judging.costs.without_kernels import without_kernels
 from rlkernel.evaluator.judging.references.arguments import arguments
 from rlkernel.evaluator.judging.references.reference_calls import tensors_of
-from rlkernel.evaluator.messages.judgement import NOTHING, KnownInput, Reads
-from rlkernel.evaluator.program.operators import writes
+from rlkernel.evaluator.messages.judgement import KnownInput
 from rlkernel.evaluator.program.replaced import attributes, hold, holding, newly_replaced
 from rlkernel.evaluator.program.replay import Replay
-from rlkernel.evaluator.program.schema import Op, Program
+from rlkernel.evaluator.program.schema import Program
 from rlkernel.evaluator.program.tensors import meta_tensors
 from rlkernel.evaluator.trace.devices import CUDA
 from rlkernel.evaluator.trace.forms import form_of
@@ -35,28 +28,7 @@ from rlkernel.evaluator.trace.pretrained import made_of_configs
 from rlkernel.evaluator.trace.recorder import Recorder
 from rlkernel.evaluator.trace.shims import answering_as
 from rlkernel.reference import Reference
-from rlkernel.types import OpFact, Precision
-
-
-@dataclass(frozen=True, slots=True)
-class Costs:
-    """The reference's modelled cost at full shape."""
-
-    us: float
-    ops: tuple[OpFact, ...]
-    floor_us: float
-    measured_floor_us: float
-    """The floor of a measured time, see `roofline.physical_floor_us`."""
-    products: float = 0.0
-    """Operations of matrix products, convolutions and their like."""
-    least_share: float = LEAST
-    """The share of them that a candidate must do where they are counted."""
-    unpriced: tuple[str, ...] = ()
-    """Operators that the model of time does not know: then no time can be modelled."""
-    written: tuple[float, ...] = ()
-    """The bytes that forward writes of each output, see `least_written`."""
-    reads: Reads = NOTHING
-    """What forward needs to the last element, see `least_read`."""
+from rlkernel.types import Precision
 
 
 class TracedReference:
@@ -128,75 +100,11 @@ class TracedReference:
     def costs(self, precision: Precision, matters: Matters = ALL, part: float = 1.0) -> Costs:
         """What a forward costs, and the floors of those that matter. `matters`: the share that structural zeros leave of it;
         `part`: that of its products which lengths leave besides."""
-        rows: dict[str, list[float]] = {}
         inputs = meta_tensors(self.variant.specs.inputs)
-        storages = {t.untyped_storage()._cdata: 0.0 for t in inputs}
-        dependent = set(storages)
-        """The storages whose contents depend on the inputs."""
-        parts = matters.inputs or (1.0,) * len(inputs)
-        shares = {t.untyped_storage()._cdata: part for t, part in zip(inputs, parts, strict=True)}
-
-        products: dict[torch.dtype, float] = {}
-        needed, mattering, unpriced = list[float](), list[float](), list[str]()
-
-        def observe(index: int, step: Any, read: Any, made: Any) -> None:
-            if not isinstance(step, Op):
-                return
-            least.see(step, read, made)
-            least_read.see(step, read, made)
-            if any(t.untyped_storage()._cdata in dependent for t in read):
-                dependent.update(t.untyped_storage()._cdata for t in [*made, *(read if writes(step) else ())])
-            halves.see(step, read, made)
-            if work := flops(step, read, made):
-                dtype = HALF if made[0].dtype is torch.float32 and halves.multiplied(read) else made[0].dtype
-                products[dtype] = products.get(dtype, 0.0) + work
-                needed.append(least_flops(step, read, made))
-                share = matters.steps.get(index)
-                mattering.append(share.operations(work, sum_length(step, read, made)) if share else work)
-            try:
-                us = operator_us(step, read, made, self.profile, precision)
-            except NoCost:
-                us = self.profile.launch_us
-                unpriced.append(step.op)
-            if us > 0:
-                rows.setdefault(".".join(step.op.split(".")[:2]), []).append(us)
-            if not is_free(step, read, made):
-                used = taken(step, read)
-                for tensor in used:
-                    key = tensor.untyped_storage()._cdata
-                    if key in storages:
-                        most = min(read_bytes(step, tensor), moved_bytes(step, [tensor, *used[1:]], made))
-                        if tensor is used[0]:
-                            most = min(most, of_first_bytes(step, made))
-                        storages[key] = max(storages[key], most * shares[key])
-
         replay = Replay(self.program, torch.device("meta"), lambda *a: None)
         replay.init(meta_tensors(self.variant.specs.init_inputs), 0)
         replay.prepare((), 0)
-        least, halves = LeastWritten([*inputs, *replay.state().values()]), Halves()
         state = replay.state()
-        least_read = LeastRead(inputs, {name: state[name] for name in self.parameters})
-        outputs = tensors_of(replay.forward(inputs, 0, observe=observe))
-        total = sum(sum(us) for us in rows.values())
-        ops = [OpFact(op, len(us), sum(us), sum(us) / total) for op, us in rows.items()]
-        ops.sort(key=lambda fact: -fact.us)
-        moved = min(_distinct_bytes(outputs), sum(least.of(outputs)))
-        matter = part * sum(mattering) / max(1.0, sum(products.values()))
-        if seen_in_half(outputs):
-            products[HALF] = products.get(HALF, 0.0) + products.pop(torch.float32, 0.0)
-        floor = floor_us(sum(storages.values()), moved, products, self.profile, precision, matter)
-        made = {o.untyped_storage()._cdata: dense_bytes(o) for o in outputs}
-        written = sum(size for key, size in made.items() if key in dependent and key not in storages)
-        physical = physical_floor_us(written, self.profile)
-        least_of, unknown = least_share(self.program, matter if matters.steps or part < 1.0 else 1.0), tuple(unpriced)
-        reads = least_read.of(outputs) if not matters.steps else NOTHING
-        return Costs(total, tuple(ops), floor, physical, sum(needed), least_of, unknown, least.of(outputs), reads)
-
-
-def _distinct_bytes(tensors: list[torch.Tensor]) -> int:
-    """The bytes of the memory that tensors lie in, where several may lie in the same."""
-    found: dict[int, tuple[int, int]] = {}
-    for tensor in tensors:
-        storage = tensor.untyped_storage()
-        found[storage._cdata] = storage.nbytes(), found.get(storage._cdata, (0, 0))[1] + dense_bytes(tensor)
-    return sum(min(whole, parts) for whole, parts in found.values())
+        parameters = {name: state[name] for name in self.parameters}
+        forward = ForwardCosts(inputs, state, parameters, self.profile, precision, matters, part)
+        return forward.of(self.program, tensors_of(replay.forward(inputs, 0, observe=forward.see)))

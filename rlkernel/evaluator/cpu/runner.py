@@ -6,7 +6,7 @@ Runs in a locked child that dies afterwards. It never sees expected outputs.
 from __future__ import annotations
 
 import math
-from collections.abc import Container
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -127,6 +127,20 @@ def _refuse_idle(full: Program, priced: Priced, live: Container[str]) -> None:
             raise Idle(f"line {line}: kernel {function.name}: ")
 
 
+def _outputs(reply: wire.Body, output: Any, inputs: Sequence[torch.Tensor], state: Mapping[str, torch.Tensor]) -> RoundOutputs:
+    """What a call has returned and changed, with its tensors put into the reply."""
+    tensors: list[torch.Tensor] = []
+    structure = flatten(output, tensors)
+    return RoundOutputs(
+        structure,
+        tensors=tuple(reply.add(t) for t in tensors),
+        overlapping=tuple(overlapping(t) for t in tensors),
+        lent=tuple(lent(t, inputs) for t in tensors),
+        inputs=tuple(reply.add(t) for t in inputs),
+        state={name: reply.add(tensor) for name, tensor in state.items()},
+    )
+
+
 def _run(request: RunRequest, body: bytes) -> bytes:
     small, other, full = request.program, request.other or request.program, request.full
     compiled = {step_number(step): config for step, config in request.configs.items()}
@@ -159,18 +173,7 @@ def _run(request: RunRequest, body: bytes) -> bytes:
                 module = Module(small, interpreter, configs, one, tried)
         output, inputs = module.call(one)
         interpreter.machine.pace = None
-        tensors: list[torch.Tensor] = []
-        structure = flatten(output, tensors)
-        rounds.append(
-            RoundOutputs(
-                structure,
-                tensors=tuple(reply.add(t) for t in tensors),
-                overlapping=tuple(overlapping(t) for t in tensors),
-                lent=tuple(lent(t, inputs) for t in tensors),
-                inputs=tuple(reply.add(t) for t in inputs),
-                state={name: reply.add(tensor) for name, tensor in module.watched(one).items()},
-            )
-        )
+        rounds.append(_outputs(reply, output, inputs, module.watched(one)))
         if index == 0:
             effort = machine.efforts.share(priced.efforts, full)
             work = int(pace.work) * _forwards(request)

@@ -30,6 +30,7 @@ from rlkernel.evaluator.cpu.pace import Pace, TooMuchWork
 from rlkernel.evaluator.cpu.races import Race
 from rlkernel.evaluator.cpu.reuse import Reuse
 from rlkernel.evaluator.cpu.sampling import MOST_SAMPLED, Sampling, TooManyKinds
+from rlkernel.evaluator.cpu.statements import at_statement
 from rlkernel.evaluator.devices import ANY_ROOM, DeviceProfile, Room
 from rlkernel.evaluator.judging.costs.counts import Counts
 from rlkernel.evaluator.judging.costs.operator_costs import NoCost
@@ -220,9 +221,9 @@ class Interpreter:
         except (DecidedByMemory, TooManyKinds) as error:
             raise type(error)(f"line {line}: kernel {name}: ") from error
         except OutOfBounds as error:
-            raise OutOfBounds(f"line {line}: kernel {name}: {error}") from error
+            raise OutOfBounds(f"line {line}: kernel {name}: {error}{at_statement(error)}") from error
         except Exception as error:  # the kernel's failure becomes data
-            raise KernelFailed(f"line {line}: kernel {name}: {_describe(error)}") from error
+            raise KernelFailed(f"line {line}: kernel {name}: {_describe(error)}{at_statement(error)}") from error
         counts = sampling.counts() if dry else machine.counts
         machine.efforts.note(source, counts)
         for place in counts.stored if held else ():

@@ -20,6 +20,9 @@ from rlkernel.evaluator.program.kernel_text import Canonical, KernelRejected, ca
 from rlkernel.evaluator.program.schema import Function, Program
 from rlkernel.evaluator.program.values import FunctionRef
 
+FILES = "<kernel "
+"""How the names begin by which Python knows the files of kernels."""
+
 
 class KernelSet:
     """A Program's functions as Python functions, checked and built on demand, in one flavour (`wrap`)."""
@@ -52,7 +55,7 @@ class KernelSet:
         function = self._functions[index]
         kernel = canonical(function)
         digest = hashlib.sha256(kernel.text.encode()).hexdigest()[:16]
-        filename = f"<kernel {function.name} {digest}>"
+        filename = f"{FILES}{function.name} {digest}>"
         linecache.cache[filename] = (len(kernel.text), None, kernel.text.splitlines(keepends=True), filename)
         tree = parse(function.name, kernel.text, function.line)
         tree = constexpr_functions.Bounded(function.line).visit(tree) if function.constexpr else self._transform(tree)

@@ -24,9 +24,9 @@ SIMPLE, SLOW, LIBRARY = 1.0, 4.0, 32.0
 rate, such as a rounding to whole numbers or an atomic; a function of the math library, which is 16 instructions at least."""
 OF_WHOLE_NUMBERS = 8.0
 """Operations of a division of whole numbers of 32 bits, by one that the compiler knows; of 64 bits they are four times that."""
-LONG, LONG_PRODUCT = 4.0, 12.0
-"""Operations of an addition, a shift or the like of whole numbers of 64 bits, which is two instructions for whole numbers of 32
-bits at half the rate of a multiply-add; and of a product, which is three of these that multiply and add, at that rate, too."""
+WHOLE, LONG, LONG_PRODUCT = 2.0, 4.0, 12.0
+"""Operations of an addition, a comparison or the like of whole numbers of 32 bits, which begin at half the rate of a multiply-add;
+of 64 bits, which is two instructions for 32; and of a product of 64 bits, which is three of these that multiply and add."""
 AT_ONCE_BITS = 256
 """Bits of an operand's row that one instruction of a tensor core multiplies before it adds to the accumulator: 16 elements of
 half precision, `k16` of PTX's `mma` and `wgmma`, or 32 of 8 bits."""
@@ -95,7 +95,7 @@ class Arithmetic(InterpreterBuilder):  # type: ignore[misc]
     def _of_binary(self, op: Any, dtype: Any) -> float:
         """What an operation on two operands costs: a division is a special function, and a few products around it."""
         if op not in _DIVIDES and not (dtype.is_int() and dtype.primitive_bitwidth == 64):
-            return SIMPLE
+            return SIMPLE if dtype.is_floating() else WHOLE
         if op not in _DIVIDES:
             return LONG_PRODUCT if op is np.multiply else LONG
         return self.special + SLOW if dtype.is_floating() else _of_whole_numbers(dtype)

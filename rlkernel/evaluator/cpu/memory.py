@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,8 +28,6 @@ from rlkernel.evaluator.cpu.reuse import SECTOR, Reuse
 from rlkernel.evaluator.draws import draws, key_of
 from rlkernel.evaluator.judging.costs.counts import ELSEWHERE
 
-_WATCHED = InterpreterOptions(sanitize_overflow=True)
-_UNWATCHED = replace(_WATCHED, sanitize_overflow=False)
 Part = tuple[int, Array, Any]
 """A storage in address order, the addresses of an access that lie in it, and which of the access's elements these are."""
 
@@ -65,6 +62,8 @@ class Memory(Arithmetic):
 
     def __init__(self) -> None:
         super().__init__()
+        # no assertion watches integers for overflow: none is compiled in
+        self.options = InterpreterOptions(sanitize_overflow=False)
         self.extents = Extents()
         self.limits = Limits()
         self.efforts = Efforts()
@@ -113,8 +112,6 @@ class Memory(Arithmetic):
         self._hints.clear()
         self._missing.clear()
         self.touched.clear()
-        # Assertions watch integers for overflow. They are not compiled in, so they only count in a price.
-        self.options = _WATCHED if dry else _UNWATCHED
         self._order = sorted(range(len(extents)), key=lambda i: extents[i][0])
         self._starts = np.array([extents[i][0] for i in self._order], dtype=np.uint64)
         self._ends = np.array([extents[i][1] for i in self._order], dtype=np.uint64)

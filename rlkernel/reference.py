@@ -191,9 +191,11 @@ def _check_plain(value: Any, function: str, name: str) -> None:
             _check_plain(item, function, name)
     elif isinstance(value, dict):
         _check_plain(list(value.values()), function, name)
+    elif is_config(value):
+        return
     elif function == "get_init_inputs" and is_record(value):
         _check_plain(list(values_of(value).values()), function, name)
-    elif value is not None and not isinstance(value, PLAIN) and not is_config(value):
+    elif value is not None and not isinstance(value, PLAIN):
         kind = type(value).__name__
         raise BrokenReference(f"{name}: {function} returned a {kind}; use tensors, Python scalars, or lists of these")
 

@@ -17,6 +17,9 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 from torch.utils._device import DeviceContext
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from rlkernel import autocast
 
 NAMES_A_GPU = "cuda"
 """The word that a file's text has where it may ask for a GPU."""
@@ -98,7 +101,10 @@ def _host_in_place_of_a_gpu() -> Iterator[None]:
         mock.patch.object(DeviceContext, "__torch_function__", _by_default),
         mock.patch.object(torch.cuda, "synchronize", lambda device=None: None),
         mock.patch.object(torch.cuda, "current_device", lambda: 0),
-        _Here(),
+        mock.patch.object(torch.cuda, "is_bf16_supported", lambda including_emulation=True: True),
+        mock.patch.object(torch.cuda.amp.common, "amp_definitely_not_available", lambda: False),
+        _Here() as here,
+        _Casting(here),
     ):
         yield
 
@@ -106,12 +112,32 @@ def _host_in_place_of_a_gpu() -> Iterator[None]:
 class _Here(TorchFunctionMode):
     """Tensors that a file asks for on "cuda" are made on the host. A device itself stays what it says: a trace reads it, too."""
 
+    autocast: torch.dtype | None = None
+    """The dtype of `torch.autocast` around the call in progress."""
+
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None) -> Any:
+        self.autocast = autocast.set_dtype()
         if func is torch.Tensor.cuda or func is torch.Tensor.pin_memory:
             return args[0]
         if func is torch.device:
             return func(*args, **(kwargs or {}))
-        return func(*map(_here, args), **{key: _here(value) for key, value in (kwargs or {}).items()})
+        given = [_here(value) for value in args], {key: _here(value) for key, value in (kwargs or {}).items()}
+        if func is torch.nn.functional.scaled_dot_product_attention:  # which has another operator on each device
+            given = autocast.cast(autocast.wanted(func.__name__, self.autocast), *given)
+        return func(*given[0], **given[1])
+
+
+class _Casting(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Operators take what autocast would give them on a GPU."""
+
+    def __init__(self, here: _Here) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.here = here
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None) -> Any:
+        dtype = autocast.wanted(func._schema.name.partition("::")[2], self.here.autocast)
+        given = autocast.cast(dtype, args, kwargs or {})
+        return func(*given[0], **given[1])
 
 
 def _by_default(self: DeviceContext, *call: Any) -> Any:

@@ -6,6 +6,8 @@ import pytest
 import torch
 
 from rlkernel.errors import BrokenReference
+from rlkernel.evaluator.devices import H200
+from rlkernel.evaluator.judging.references.traced_reference import TracedReference
 from rlkernel.reference import load_reference
 from rlkernel.surroundings import as_set, surroundings
 
@@ -28,6 +30,8 @@ SETTINGS = (
     "torch.use_deterministic_algorithms(True)",
     "torch.set_num_threads(7)",
 )
+
+NO_GPU = pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU is there")
 
 
 def held() -> tuple[object, ...]:
@@ -61,7 +65,7 @@ def test_without_a_gpu_forward_makes_on_the_host_what_it_asks_for_on_one(asked: 
         "torch.ones(4)\ndef", f"torch.ones(4, {asked}) * kept\ndef"
     )
     reference = load_reference(text, small=False)
-    found = reference.model(0)(reference.inputs(0)[0].pin_memory() if torch.cuda.is_available() else reference.inputs(0)[0])
+    found = reference.model(0)(*reference.inputs(0))
     assert torch.equal(found, torch.full((4,), 2.0))
 
 
@@ -71,3 +75,22 @@ def test_a_default_device_is_asked_for_inside_alone() -> None:
     with surroundings(reference.defaults):
         assert as_set().device == torch.device("cuda")
     assert as_set().device is None
+
+
+@NO_GPU
+def test_without_a_gpu_autocast_gives_operators_what_it_would_on_one() -> None:
+    text = FILE.format(settings="import torch.nn.functional as F").replace(
+        "return x * self.weight + torch.ones(4)",
+        "with torch.autocast('cuda', dtype=torch.bfloat16):\n"
+        "            product = x.view(2, 2) @ x.view(2, 2)\n"
+        "            heads = x.view(1, 1, 2, 2)\n"
+        "            attended = F.scaled_dot_product_attention(heads, heads, heads)\n"
+        "            return product, product.softmax(1), x + 1, attended, torch.mm(*[x.view(2, 2).double()] * 2)",
+    )
+    reference = load_reference(text, small=False)
+    half, full = torch.bfloat16, torch.float32
+    wanted = [half, full, full, half, torch.float64]
+    assert [one.dtype for one in reference.model(0)(*reference.inputs(0))] == wanted
+    traced = TracedReference(reference, H200)
+    recorded = [traced.recorder.ids.tensor(ref.number).dtype for ref in traced.program.output]
+    assert recorded == wanted

@@ -4,7 +4,7 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-BATCH, CHANNELS, SIDE, TAPS = 16, 4, 256, 5
+BATCH, CHANNELS, SIDE, TAPS = 16, 4, 128, 3
 
 
 class Model(nn.Module):

@@ -8,20 +8,22 @@ from __future__ import annotations
 import inspect
 import linecache
 import sys
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
-from torch.overrides import TorchFunctionMode
+from torch.nn.parameter import is_lazy
 
 from rlkernel.errors import BrokenReference
 from rlkernel.processor_time import OutOfTime, at_most
+from rlkernel.records import FILE, is_record, values_of
 from rlkernel.reference_text import apply_small, parsed
 from rlkernel.seeds import WORDS, Stream, following, noting, seed_generators
+from rlkernel.surroundings import NAMES_A_GPU, USUAL, Defaults, as_set, surrounded, surroundings
 
 REQUIRED = ("Model", "get_inputs")
 INIT_INPUTS = "get_init_inputs"
@@ -30,6 +32,8 @@ FUNCTIONS = "Model, get_inputs, and get_init_inputs if Model needs arguments"
 FIXED = "FIXED"
 IMPORT_SECONDS = 30.0
 """The processor time that importing a reference may take: libraries are imported, and nothing is computed."""
+PLAIN = (torch.Tensor, int, float, str, torch.dtype, torch.device, torch.memory_format, range, np.number, np.bool_)
+"""What arguments are, and lists, dicts and records of these."""
 LISTED = 8
 """How many names a message lists."""
 INSTALL = {"einops": "pip install 'rlkernel[kernelbench]' brings it"}
@@ -48,6 +52,10 @@ class Reference:
     """The executed file's globals."""
     streams: tuple[Stream, ...] | None = None
     """The generators that the file has made; None if it draws by torch's own alone and sets no seed."""
+    defaults: Defaults = USUAL
+    """What the file has set of torch's defaults when it was loaded."""
+    names_a_gpu: bool = False
+    """Whether its text does."""
 
     @property
     def fixed(self) -> tuple[str, ...]:
@@ -90,12 +98,16 @@ class Reference:
         """`Model` in the mode that its constructor leaves it in, with weights drawn from `seed`. Raises BrokenReference."""
         args, kwargs = self.init_inputs(seed)
         model = self._call("Model(*get_init_inputs())", seed, lambda: self.namespace["Model"](*args, **kwargs))
+        if isinstance(model, nn.Module) and any(map(is_lazy, model.parameters())):
+            raise BrokenReference(f"{self.name}: Model has parameters without a shape (nn.Lazy...); name the number of inputs")
         if not isinstance(model, nn.Module):
             raise BrokenReference(f"{self.name}: Model is not a torch.nn.Module; derive it from nn.Module")
+        if self.defaults != USUAL or (self.names_a_gpu and not torch.cuda.is_available()):
+            return surrounded(model, self.defaults)
         return model
 
     def _call(self, what: str, seed: int, function: Callable[[], Any]) -> Any:
-        with _float32(), nullcontext() if torch.cuda.is_available() else _Here():
+        with surroundings(self.defaults):
             try:
                 if self.streams is None:
                     seed_generators(seed)
@@ -106,20 +118,6 @@ class Reference:
                 raise BrokenReference(f"{self.name}: {what} raised {describe(error, self.name)}") from error
 
 
-class _Here(TorchFunctionMode):
-    """Where there is no GPU, tensors that a file asks for on "cuda" are made on the CPU."""
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None) -> Any:
-        if func is torch.Tensor.cuda:
-            return args[0]
-        return func(*map(_here, args), **{key: _here(value) for key, value in (kwargs or {}).items()})
-
-
-def _here(value: Any) -> Any:
-    named = isinstance(value, torch.device) or (isinstance(value, str) and value.partition(":")[0] == "cuda")
-    return torch.device("cpu") if named and torch.device(value).type == "cuda" else value
-
-
 def load_reference(source: str, *, small: bool, name: str = "reference") -> Reference:
     """Execute a reference file's text; with `small`, after `apply_small`. `name` stands in messages. Raises BrokenReference."""
     source = apply_small(source, name=name) if small else source.removeprefix("\ufeff")
@@ -127,11 +125,12 @@ def load_reference(source: str, *, small: bool, name: str = "reference") -> Refe
     filename = _filename(name)
     # inspect.getsource and tracebacks find the text here; torch.jit and triton need it for functions without a file.
     linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
-    namespace: dict[str, Any] = {"__name__": "reference", "__file__": filename}
-    with _float32(), noting() as streams:
+    namespace: dict[str, Any] = {"__name__": FILE, "__file__": filename}
+    with surroundings(), noting() as streams:
         try:
             with at_most(IMPORT_SECONDS):
                 exec(compile(source, filename, "exec", dont_inherit=True), namespace)
+            defaults = as_set()
         except OutOfTime as error:
             took = f"importing it took more than {IMPORT_SECONDS:g} s of processor time{_where(error, name)}"
             raise BrokenReference(f"{name}: {took}; compute in Model and get_inputs, not in the file's own lines") from None
@@ -141,13 +140,21 @@ def load_reference(source: str, *, small: bool, name: str = "reference") -> Refe
     if not callable(namespace.get(INIT_INPUTS, list)):
         missing.append(INIT_INPUTS)
     if missing:
-        raise BrokenReference(f"{name}: it defines no {', '.join(missing)}; a reference has {FUNCTIONS}")
+        raise BrokenReference(f"{name}: it defines no {', '.join(missing)}; a reference has {FUNCTIONS}{_misnamed(namespace)}")
     if INIT_INPUTS not in namespace and (needed := _needed(namespace["Model"])):
         raise BrokenReference(f"{name}: it defines no get_init_inputs, and Model needs {', '.join(needed)}")
     fixed = namespace.get(FIXED, ())
     if not isinstance(fixed, (tuple, list)) or not all(isinstance(pattern, str) for pattern in fixed):
         raise BrokenReference(f'{name}: FIXED is not a tuple of names of parameters, such as ("norm.weight",) or ("*",)')
-    return Reference(name, namespace, tuple(streams) if any(word in source for word in WORDS) else None)
+    streams_of = tuple(streams) if any(word in source for word in WORDS) else None
+    return Reference(name, namespace, streams_of, defaults, NAMES_A_GPU in source)
+
+
+def _misnamed(namespace: dict[str, Any]) -> str:
+    """What to rename, where a file has no Model and its last module must be meant."""
+    modules = (name for name, one in namespace.items() if isinstance(one, type) and issubclass(one, nn.Module))
+    mine = [name for name in modules if namespace[name].__module__ == FILE]
+    return f"; rename {mine[-1]} to Model" if mine and "Model" not in namespace else ""
 
 
 def _needed(model: Any) -> list[str]:
@@ -184,7 +191,11 @@ def _check_plain(value: Any, function: str, name: str) -> None:
             _check_plain(item, function, name)
     elif isinstance(value, dict):
         _check_plain(list(value.values()), function, name)
-    elif value is not None and not isinstance(value, (torch.Tensor, int, float, str, torch.dtype)) and not is_config(value):
+    elif is_config(value):
+        return
+    elif function == "get_init_inputs" and is_record(value):
+        _check_plain(list(values_of(value).values()), function, name)
+    elif value is not None and not isinstance(value, PLAIN):
         kind = type(value).__name__
         raise BrokenReference(f"{name}: {function} returned a {kind}; use tensors, Python scalars, or lists of these")
 
@@ -209,19 +220,3 @@ def _where(error: BaseException, name: str) -> str:
             line = trace.tb_lineno
         trace = trace.tb_next
     return f" on line {line}" if line is not None else ""
-
-
-@contextmanager
-def _float32() -> Iterator[None]:
-    before = torch.get_default_dtype()
-    _default_dtype(torch.float32)
-    try:
-        yield
-    finally:
-        _default_dtype(before)
-
-
-def _default_dtype(dtype: torch.dtype) -> None:
-    """Set the default, if it is another one: to look is much faster."""
-    if torch.get_default_dtype() is not dtype:
-        torch.set_default_dtype(dtype)

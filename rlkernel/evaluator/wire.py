@@ -27,6 +27,7 @@ DTYPES = {
         torch.bool, torch.uint8, torch.uint16, torch.uint32, torch.uint64, torch.int8, torch.int16, torch.int32, torch.int64,
         torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex32, torch.complex64, torch.complex128,
         torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz,
+        torch.float8_e8m0fnu,
     )
 }  # fmt: skip
 """The types of tensors that a message may hold. Quantised ones end the process that only looks at them."""

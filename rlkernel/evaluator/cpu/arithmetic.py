@@ -25,8 +25,8 @@ rate, such as a rounding to whole numbers or an atomic; a function of the math l
 OF_WHOLE_NUMBERS = 8.0
 """Operations of a division of whole numbers of 32 bits, by one that the compiler knows; of 64 bits they are four times that."""
 WHOLE, LONG, LONG_PRODUCT = 2.0, 4.0, 12.0
-"""Operations of an addition, a comparison or the like of whole numbers of 32 bits, which begin at half the rate of a multiply-add;
-of 64 bits, which is two instructions for 32; and of a product of 64 bits, which is three of these that multiply and add."""
+"""Operations of an addition, a comparison or the like of whole numbers of 32 bits, which begins at half the rate of a
+multiply-add; of 64 bits, which is two instructions for 32; and of a product of 64 bits, three of these that multiply and add."""
 AT_ONCE_BITS = 256
 """Bits of an operand's row that one instruction of a tensor core multiplies before it adds to the accumulator: 16 elements of
 half precision, `k16` of PTX's `mma` and `wgmma`, or 32 of 8 bits."""

@@ -18,6 +18,7 @@ import torch
 from rlkernel.evaluator.program.codes import holds_numbers
 from rlkernel.evaluator.program.operators import operator
 from rlkernel.evaluator.program.schema import Launch, Literal, Op, Scalar, Step
+from rlkernel.evaluator.program.tensors import overwrite
 from rlkernel.evaluator.program.values import Descriptor, Value
 
 OUT_OF_RANGE = 2.0**26
@@ -72,14 +73,14 @@ class Folding:
             if own is not None and _alike(own, weight):
                 if own.untyped_storage()._cdata in read:
                     self._note_if_drawn(name, own, weight)
-                    own.copy_(weight)
+                    overwrite(own, weight)
                 continue
             for tensor in mine:
                 if _alike(tensor, weight) or (name not in self._state and _finer(tensor, weight)):
                     self._before_comparing()
                     if _scaled(tensor.to(weight.dtype), weight):
                         self._note_if_drawn(name, tensor, weight)
-                        tensor.copy_(weight)
+                        overwrite(tensor, weight)
                         self._known.append((name, tensor))
 
     def after(self, step: Step) -> None:

@@ -12,6 +12,9 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+import torch
+
 from rlkernel.evaluator.program.values import Descriptor as Descriptor
 from rlkernel.evaluator.program.values import MalformedProgram as MalformedProgram
 from rlkernel.evaluator.program.values import Value
@@ -197,19 +200,43 @@ def specs_of(value: Any) -> tuple[TensorSpec, ...]:
             return (TensorSpec(tuple(spec["shape"]), tuple(spec["stride"]), spec["dtype"]),)
         if "tuple" in value:
             return specs_of(value["tuple"])
-        return tuple(s for _, item in value.get("dict", []) for s in specs_of(item))
+        pairs = value["dict"] if "dict" in value else value.get("values", [])
+        return tuple(s for _, item in pairs for s in specs_of(item))
     return tuple(s for item in value for s in specs_of(item)) if isinstance(value, list) else ()
 
 
 def encode_scalar(value: object) -> Any:
-    """A plain Python scalar of a specification, as JSON; raises TypeError for anything else."""
+    """A plain value of a specification, as JSON; raises TypeError for anything else."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
-        return value if math.isfinite(value) else {"float": repr(value)}
-    raise TypeError(f"{type(value).__name__} is not a plain scalar")
+        return value if math.isfinite(value) else {"float": repr(float(value))}
+    if isinstance(value, (np.number, np.bool_)):
+        return encode_scalar(value.item())
+    if isinstance(value, (torch.dtype, torch.memory_format)):
+        return {"torch": str(value).removeprefix("torch.")}
+    if isinstance(value, torch.device):
+        return {"device": str(value)}
+    if isinstance(value, range):
+        return {"range": [value.start, value.stop, value.step]}
+    raise TypeError(f"{type(value).__name__} is not a plain value")
+
+
+_DECODED: dict[str, Any] = {
+    "float": float,
+    "torch": lambda name: getattr(torch, name),
+    "device": torch.device,
+    "range": lambda parts: range(*parts),
+}
 
 
 def decode_scalar(value: Any) -> Any:
-    """A plain scalar of a specification, from JSON."""
-    return float(value["float"]) if isinstance(value, dict) and "float" in value else value
+    """A plain value of a specification, from JSON.
+
+    >>> [decode_scalar(encode_scalar(value)) for value in (2, float("inf"), torch.half, torch.device("cuda"), range(3))]
+    [2, inf, torch.float16, device(type='cuda'), range(0, 3)]
+    """
+    if isinstance(value, dict) and len(value) == 1:
+        ((kind, data),) = value.items()
+        return _DECODED[kind](data)
+    return value

@@ -43,6 +43,16 @@ def _bincount_on_cpu(values: torch.Tensor, weights: torch.Tensor | None = None, 
     return found
 
 
+def _ctc_loss(
+    log_probs: torch.Tensor, targets: torch.Tensor, *lengths: torch.Tensor | int | bool, **settings: Any
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The loss of each sequence, and the sums over its prefixes, of which there are at most as many as there are labels."""
+    del lengths, settings
+    times, *batch, _ = log_probs.shape
+    prefixes = 2 * targets.shape[-1] + 1
+    return log_probs.new_empty(batch), log_probs.new_empty((*batch, times, prefixes))
+
+
 CALLS: dict[str, Callable[..., Any]] = {
     "aten.binomial.default": _binomial,
     "aten._sample_dirichlet.default": _dirichlet,
@@ -52,6 +62,7 @@ CALLS: dict[str, Callable[..., Any]] = {
     "aten.rnn_tanh.input": recurrent.without_data,
     "aten.rnn_relu.input": recurrent.without_data,
     "aten.bincount.default": _bincount,
+    "aten._ctc_loss.Tensor": _ctc_loss,
     **cells.WITHOUT_DATA,
 }
 """Operator -> what returns tensors like its results."""

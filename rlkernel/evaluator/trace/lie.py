@@ -13,6 +13,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._device import DeviceContext
 from torch.utils._python_dispatch import _disable_current_modes
 
+from rlkernel.autocast import cast, set_dtype, wanted
 from rlkernel.evaluator.program import recurrent
 from rlkernel.evaluator.trace.addresses import IN_A_TENSOR, has_addresses
 from rlkernel.evaluator.trace.devices import CUDA, HOST, META, resolve
@@ -71,7 +72,7 @@ class Lie(TorchFunctionMode):
         if func in _SHAPES:
             return func(*args, **kwargs) if kwargs else func(*args)
         kwargs = dict(kwargs) if kwargs else {}
-        self.recorder.autocast = torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else None
+        self.recorder.autocast = set_dtype()
         if _is_usual(func) and kwargs.get("generator") is None:
             return self._placed(func, args, kwargs)
         if func is torch.device:
@@ -122,6 +123,7 @@ class Lie(TorchFunctionMode):
     def _whole(self, whole: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """Record an operator that is made of others as one."""
         call, name = whole, str(whole)
+        args, kwargs = cast(wanted(name.split(".")[1], self.recorder.autocast), args, kwargs)
         if recurrent.is_recurrent(name):
             if recurrent.is_packed(name.split(".")[1], args):
                 raise Untraceable("the lengths of a packed sequence are values; pad it to a dense batch")

@@ -6,18 +6,7 @@ from typing import Any
 
 import torch
 
-# https://docs.pytorch.org/docs/stable/amp.html, the lists for CUDA, in terms of the operators that reach a dispatch mode.
-_LOWER = {
-    "mm", "addmm", "bmm", "baddbmm", "addbmm", "mv", "addmv", "addr", "convolution", "_convolution", "_prelu_kernel",
-    "scaled_dot_product_attention",
-}  # fmt: skip
-_FULL = {
-    "acos", "asin", "cosh", "erfinv", "exp", "expm1", "log", "log10", "log2", "log1p", "reciprocal", "rsqrt", "sinh", "tan",
-    "pow", "softplus", "native_layer_norm", "native_group_norm", "norm", "linalg_vector_norm", "renorm", "cumprod", "cumsum",
-    "dist", "_euclidean_dist",
-    "prod", "_softmax", "_log_softmax", "sum", "mse_loss", "smooth_l1_loss", "huber_loss", "nll_loss_forward", "soft_margin_loss",
-    "multi_margin_loss", "multilabel_margin_loss_forward", "_cdist_forward", "_pdist_forward", "_fused_rms_norm",
-}  # fmt: skip
+from rlkernel.autocast import is_cast, wanted
 
 
 class DependsOnDefault(Exception):
@@ -28,22 +17,16 @@ def cast_as_autocast_would(
     recorder: Any, lower: torch.dtype | None, func: Any, args: Any, kwargs: dict[str, Any]
 ) -> tuple[Any, dict[str, Any]]:
     """The arguments as `torch.autocast("cuda")` with the dtype `lower` hands them on; the casts are recorded."""
-    if lower is None:
-        return args, kwargs
-    name = func._schema.name.partition("::")[2]
-    if name in _LOWER:
-        wanted = lower
-    elif name in _FULL:
-        wanted = torch.float32
-    else:
+    dtype = wanted(func._schema.name.partition("::")[2], lower)
+    if dtype is None:
         return args, kwargs
 
     def cast(value: Any) -> Any:
         if isinstance(value, (list, tuple)):
             return type(value)(cast(item) for item in value)
-        if isinstance(value, torch.Tensor) and value.is_floating_point() and value.dtype not in (wanted, torch.float64):
+        if is_cast(value, dtype):
             with recorder:
-                return torch.ops.aten._to_copy.default(value, dtype=wanted)
+                return torch.ops.aten._to_copy.default(value, dtype=dtype)
         return value
 
     return tuple(cast(value) for value in args), {key: cast(value) for key, value in kwargs.items()}

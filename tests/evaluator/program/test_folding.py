@@ -32,6 +32,15 @@ def test_what_is_folded_is_folded_from_the_given_weight(init: str, name: str) ->
     assert torch.equal(state[name], given.t())
 
 
+def test_a_weight_that_init_expands_is_given_to_what_is_expanded() -> None:
+    """The elements of an expanded tensor are one in memory, which no copy of a whole weight can be written to."""
+    seed_generators(SEED)
+    given = torch.randn(1, 3).expand(4, 3).contiguous() * 2.0
+    init = "self.register_buffer('weight', torch.randn(1, 3).expand(4, 3).contiguous())"
+    state = Replay(program("return x", init=init), torch.device("cpu"), lambda *call: None).init([], SEED, {"weight": given})
+    assert torch.equal(state["weight"], given)
+
+
 @pytest.mark.parametrize("drawn", ["torch.ones(4, 3)", "torch.randn(3, 4).t()", "torch.zeros(4, 3)"])
 def test_other_numbers_stay(drawn: str) -> None:
     """Constants say nothing of where they come from, and numbers of another order are others."""

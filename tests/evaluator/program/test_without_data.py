@@ -25,6 +25,14 @@ ARGUMENTS = {
     "aten._sample_dirichlet.default": lambda: (torch.rand(3, 5) + 0.5,),
     "aten.geqrf.default": lambda: (torch.randn(2, 6, 4),),
     "aten.bincount.default": lambda: (torch.tensor([3, 1, 3]), torch.ones(3, dtype=torch.bfloat16), 7),
+    "aten._ctc_loss.Tensor": lambda: (
+        torch.randn(9, 2, 5).log_softmax(2),
+        torch.randint(1, 5, (2, 3)),
+        torch.tensor([9, 7]),
+        torch.tensor([2, 3]),
+        0,
+        True,
+    ),
     "aten._thnn_fused_lstm_cell.default": lambda: (torch.randn(2, 20), torch.randn(2, 20), torch.randn(2, 5)),
     "aten._thnn_fused_gru_cell.default": lambda: [torch.randn(2, n).bfloat16() for n in (15, 15, 5)],
     **dict.fromkeys(

@@ -10,6 +10,7 @@ from rlkernel.errors import BrokenReference
 from rlkernel.evaluator.program.schema import encode_scalar
 from rlkernel.evaluator.program.variant import Variant
 from rlkernel.evaluator.trace.pretrained import encode_config
+from rlkernel.records import is_named_tuple, is_record, values_of
 from rlkernel.reference import Reference, is_config
 
 
@@ -24,14 +25,18 @@ def spec(value: Any) -> Any:
                     "dtype": str(value.dtype).removeprefix("torch."),
                 }
             }
+    if is_named_tuple(value):
+        return {"named": type(value).__name__, "values": [[name, spec(item)] for name, item in value._asdict().items()]}
     if isinstance(value, tuple):
         return {"tuple": [spec(item) for item in value]}
     if isinstance(value, list):
         return [spec(item) for item in value]
     if isinstance(value, dict):
-        return {"dict": [[str(key), spec(item)] for key, item in value.items()]}
+        return {"dict": [[key if isinstance(key, int) else str(key), spec(item)] for key, item in value.items()]}
     if is_config(value):
         return encode_config(value)
+    if is_record(value):
+        return {"record": type(value).__name__, "values": [[name, spec(item)] for name, item in values_of(value).items()]}
     try:
         return encode_scalar(value)
     except TypeError:

@@ -21,6 +21,7 @@ from rlkernel.evaluator.messages.judgement import Balance
 from rlkernel.evaluator.program.codes import holds_numbers, valued, widened
 from rlkernel.evaluator.program.replaced import holding
 from rlkernel.evaluator.program.tensors import flatten, overwrite
+from rlkernel.records import is_named_tuple
 from rlkernel.seeds import seed_generators
 
 MAX_CONSTANT = 1e3
@@ -56,6 +57,8 @@ def mapped(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
         return change(value)
     if isinstance(value, dict):
         return {key: mapped(item, change) for key, item in value.items()}
+    if is_named_tuple(value):
+        return type(value)(*[mapped(item, change) for item in value])
     return [mapped(item, change) for item in value] if isinstance(value, (list, tuple)) else value
 
 

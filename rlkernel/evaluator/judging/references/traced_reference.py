@@ -28,6 +28,7 @@ from rlkernel.evaluator.trace.pretrained import made_of_configs
 from rlkernel.evaluator.trace.recorder import Recorder
 from rlkernel.evaluator.trace.shims import answering_as
 from rlkernel.reference import Reference
+from rlkernel.surroundings import surroundings
 from rlkernel.types import Precision
 
 
@@ -35,7 +36,7 @@ class TracedReference:
     """A reference traced at its own shapes: its Program, its arguments, and what it does to its attributes."""
 
     def __init__(self, reference: Reference, profile: DeviceProfile, held: tuple[str, ...] = ()) -> None:
-        self.held = held
+        self.name, self.held = reference.name, held
         """Attributes that forward replaces for its next call, as far as that is known."""
         self.recorder = Recorder(trusted=True)
         self.profile = profile
@@ -49,16 +50,16 @@ class TracedReference:
                     "tensors may be random"
                 )
         self.recorder = Recorder(trusted=True)
-        with answering_as(profile), without_kernels(reference.name), recording(self.recorder):
-            self._trace(reference.namespace["Model"])
+        with answering_as(profile), without_kernels(reference.name), recording(self.recorder), surroundings(reference.defaults):
+            self._trace(reference.namespace)
         reference.check_fixed(self.program.state)
 
-    def _trace(self, model_class: Any) -> None:
+    def _trace(self, namespace: dict[str, Any]) -> None:
         init_ids: list[int] = []
-        args, kwargs = decode_spec(self.variant.init_args, self.recorder, init_ids)
+        args, kwargs = decode_spec(self.variant.init_args, self.recorder, init_ids, namespace)
         self.recorder.reading.inputs.clear()
         with made_of_configs(self.variant.init_args):
-            model = model_class(*args, **kwargs)
+            model = namespace["Model"](*args, **kwargs)
         chosen = not model.training  # train mode is nobody's choice: modules begin in it
         hold(model, self.held)
         before = attributes(model)
@@ -76,12 +77,16 @@ class TracedReference:
                 model.train(not model.training)
             ids: list[int] = []
             began = (len(self.recorder.ids), len(self.recorder.numbers))
-            inputs = decode_spec(self.variant.inputs, self.recorder, ids)
+            inputs = decode_spec(self.variant.inputs, self.recorder, ids, namespace)
             self.recorder.reading.drawn = dict(zip(map(self.recorder.ids.storage, ids), self._examples, strict=True))
             self.recorder.phase()
             self.recorder.reading.begin()
             with holding(model):
                 returned = model(*inputs)
+            if not tensors_of(returned):
+                raise BrokenReference(
+                    f"{self.name}: forward returns {_words(returned)}; return tensors, or lists or dicts of them"
+                )
             output = encode_output(returned, self.recorder)
             reads, steps = self.recorder.reading.finish(), self.recorder.phase()
             form = form_of(ids, [*reads, *steps], output, began)
@@ -108,3 +113,7 @@ class TracedReference:
         parameters = {name: state[name] for name in self.parameters}
         forward = ForwardCosts(inputs, state, parameters, self.profile, precision, matters, part)
         return forward.of(self.program, tensors_of(replay.forward(inputs, 0, observe=forward.see)))
+
+
+def _words(returned: Any) -> str:
+    return "nothing" if returned is None else f"{type(returned).__name__}, in which no tensor is found"

@@ -32,7 +32,8 @@ from typing import Any
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.costs.needs import Need
 from rlkernel.evaluator.judging.sizes.constants import has_small, resize, sizes_of, with_small
-from rlkernel.evaluator.judging.sizes.made_inputs import free_names, hoisted
+from rlkernel.evaluator.judging.sizes.hoisting import hoisted
+from rlkernel.evaluator.judging.sizes.made_inputs import free_names
 from rlkernel.evaluator.judging.sizes.resizing import Sizes
 from rlkernel.evaluator.judging.sizes.size_search import (
     INTERPRETED_ELEMENTS,
@@ -96,7 +97,7 @@ def fit_for_cpu(problem: Problem, profile: DeviceProfile, smaller: int = 0) -> F
         small = search.halve_one_by_one()
     if small is None and other is not None:
         small = other.halve_one_by_one()
-        search = search if small is None else other
+        search = other if small is not None or other.burden < search.burden else search
     if small is None and search.least is not None and _possible(search.least[1]):
         small = search.least[0]
     if small is None:

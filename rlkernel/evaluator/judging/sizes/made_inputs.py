@@ -6,60 +6,11 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from rlkernel.evaluator.judging.sizes.constants import sizes_of
-from rlkernel.reference_text import replace_spans
 
 HOISTED = 8
 """Numbers below this are rarely sizes."""
 IMAGE = 4
 """The places of a tensor of images at least: which one, its channels, its rows and its columns."""
-
-
-def hoisted(source: str) -> str:
-    """The same file with the whole numbers of at least `HOISTED` in `get_inputs` and `get_init_inputs`, and in functions of the
-    file that these call, as constants of its own.
-
-    There is one for each number, so that equal ones stay equal. Numbers that follow one another remain so, as 2049 that `randint`
-    stays below, or 498 and 499 in 500: the one that two divides most often has the constant. Defaults of parameters stay as they
-    are.
-
-    >>> print(hoisted("def get_inputs():\\n    return [torch.rand(4096, 3)]\\n"), end="")
-    def get_inputs():
-        return [torch.rand(SIZE_4096, 3)]
-    SIZE_4096 = 4096
-    >>> hoisted("def get_inputs():\\n    return [torch.randint(0, 2049, (2048,))]\\n").splitlines()[1].strip()
-    'return [torch.randint(0, (SIZE_2048 + 1), (SIZE_2048,))]'
-    >>> hoisted("def get_inputs():\\n    return [torch.rand(500), 498, 499]\\n").splitlines()[1].strip()
-    'return [torch.rand(SIZE_500), (SIZE_500 - 2), (SIZE_500 - 1)]'
-    """
-    text = source.removeprefix("\ufeff")
-    numbers = [
-        (node, node.value)
-        for function in making(text, "get_inputs", "get_init_inputs")
-        for statement in function.body
-        for node in ast.walk(statement)
-        if isinstance(node, ast.Constant) and isinstance(node.value, int) and node.value >= HOISTED
-    ]
-    if not numbers:
-        return source
-    said = _said(sorted({value for _, value in numbers}))
-    lines = "".join(f"{name} = {value}\n" for value, name in said.items() if name == f"SIZE_{value}")
-    return replace_spans(text, [(node, said[value]) for node, value in numbers]).rstrip() + "\n" + lines
-
-
-def _said(values: list[int]) -> dict[int, str]:
-    """How each of some rising numbers is said: by its own constant, or beside that of one in the same row of numbers."""
-    runs: list[list[int]] = []
-    for value in values:
-        if runs and value == runs[-1][-1] + 1:
-            runs[-1].append(value)
-        else:
-            runs.append([value])
-    said = {}
-    for run in runs:
-        base = max(run, key=lambda value: value & -value)
-        for value in run:
-            said[value] = f"(SIZE_{base} {'+' if value > base else '-'} {abs(value - base)})" if value != base else f"SIZE_{base}"
-    return said
 
 
 def free_names(source: str) -> set[str]:

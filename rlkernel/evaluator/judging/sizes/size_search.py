@@ -277,6 +277,10 @@ def _told(error: Exception, name: str) -> str:
         return (
             f"{told}; a reference may not need values before it runs: shapes of results must follow from the shapes of its inputs"
         )
+    if type(error).__module__.startswith("torch._dynamo"):
+        return f"{told}; a reference is written without torch.compile, under which it can be timed besides (--compiled)"
+    if "does not require grad" in told:
+        return f"{told}; forward is called under torch.no_grad(): enter torch.enable_grad() in it"
     if isinstance(error, TypeError) and "forward()" in told:
         return f"{told}; forward is given what get_inputs returns"
     return told

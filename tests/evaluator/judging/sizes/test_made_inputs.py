@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from rlkernel.evaluator.judging.sizes.made_inputs import batch_names, free_names, hoisted
+from rlkernel.evaluator.judging.sizes.hoisting import hoisted
+from rlkernel.evaluator.judging.sizes.made_inputs import batch_names, free_names
 
 SOURCE = """
 import torch

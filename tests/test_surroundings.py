@@ -1,0 +1,96 @@
+"""What a reference file sets holds for its own code, and for nothing else that the process does."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from rlkernel.errors import BrokenReference
+from rlkernel.evaluator.devices import H200
+from rlkernel.evaluator.judging.references.traced_reference import TracedReference
+from rlkernel.reference import load_reference
+from rlkernel.surroundings import as_set, surroundings
+
+FILE = """
+import torch
+{settings}
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(4))
+    def forward(self, x):
+        return x * self.weight + torch.ones(4)
+def get_inputs():
+    return [torch.ones(4)]
+"""
+SETTINGS = (
+    "torch.set_default_dtype(torch.float64)",
+    "torch.set_default_device('cuda')",
+    "torch.set_grad_enabled(False)",
+    "torch.use_deterministic_algorithms(True)",
+    "torch.set_num_threads(7)",
+)
+
+NO_GPU = pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU is there")
+
+
+def held() -> tuple[object, ...]:
+    return as_set(), torch.is_grad_enabled(), torch.get_deterministic_debug_mode(), torch.get_num_threads()
+
+
+@pytest.mark.parametrize("settings", [*SETTINGS, SETTINGS[1] + "\n1 / 0"])
+def test_nothing_that_a_file_sets_is_left_behind(settings: str) -> None:
+    before = held()
+    try:
+        reference = load_reference(FILE.format(settings=settings), small=False)
+        reference.model(0)(*reference.inputs(0))
+    except BrokenReference as error:
+        assert "1 / 0" in settings and "ZeroDivisionError" in str(error)
+    assert held() == before
+
+
+def test_a_default_dtype_holds_in_all_parts_of_its_file() -> None:
+    reference = load_reference(FILE.format(settings=SETTINGS[0]), small=False)
+    model, inputs = reference.model(0), reference.inputs(0)
+    assert [model.weight.dtype, inputs[0].dtype, model(*inputs).dtype] == [torch.float64] * 3
+    assert load_reference(FILE.format(settings=""), small=False).inputs(0)[0].dtype is torch.float32
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU is there")
+@pytest.mark.parametrize(
+    "asked", ["device='cuda'", "device=torch.device('cuda:0')", "device=f'cuda:{torch.cuda.current_device()}'"]
+)
+def test_without_a_gpu_forward_makes_on_the_host_what_it_asks_for_on_one(asked: str) -> None:
+    text = FILE.format(settings="kept = torch.ones(4, device='cuda')").replace(
+        "torch.ones(4)\ndef", f"torch.ones(4, {asked}) * kept\ndef"
+    )
+    reference = load_reference(text, small=False)
+    found = reference.model(0)(*reference.inputs(0))
+    assert torch.equal(found, torch.full((4,), 2.0))
+
+
+def test_a_default_device_is_asked_for_inside_alone() -> None:
+    reference = load_reference(FILE.format(settings=SETTINGS[1]), small=False)
+    assert reference.defaults.device == torch.device("cuda") and as_set().device is None
+    with surroundings(reference.defaults):
+        assert as_set().device == torch.device("cuda")
+    assert as_set().device is None
+
+
+@NO_GPU
+def test_without_a_gpu_autocast_gives_operators_what_it_would_on_one() -> None:
+    text = FILE.format(settings="import torch.nn.functional as F").replace(
+        "return x * self.weight + torch.ones(4)",
+        "with torch.autocast('cuda', dtype=torch.bfloat16):\n"
+        "            product = x.view(2, 2) @ x.view(2, 2)\n"
+        "            heads = x.view(1, 1, 2, 2)\n"
+        "            attended = F.scaled_dot_product_attention(heads, heads, heads)\n"
+        "            return product, product.softmax(1), x + 1, attended, torch.mm(*[x.view(2, 2).double()] * 2)",
+    )
+    reference = load_reference(text, small=False)
+    half, full = torch.bfloat16, torch.float32
+    wanted = [half, full, full, half, torch.float64]
+    assert [one.dtype for one in reference.model(0)(*reference.inputs(0))] == wanted
+    traced = TracedReference(reference, H200)
+    recorded = [traced.recorder.ids.tensor(ref.number).dtype for ref in traced.program.output]
+    assert recorded == wanted

@@ -215,8 +215,8 @@ class OneSided:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """One input or parameter that is moved, so that gates keep, see `judging.inputs.kept`."""
+class Moved:
+    """One input or parameter that is moved, see `judging.inputs.moved`."""
 
     place: int | None
     """Which of the tensors among the arguments of forward it is; None where it is a parameter."""
@@ -230,7 +230,7 @@ class Kept:
     parts: int = 1
 
 
-Planting = NumbersOfArguments | Plant | Met | Repeated | Resized | OneSided | Labelled | Emptied | Enlarged | Kept
+Planting = NumbersOfArguments | Plant | Met | Repeated | Resized | OneSided | Labelled | Emptied | Enlarged | Moved
 """What is done to the inputs of a round of its own, to show what the reference does and no draw shows."""
 
 
@@ -246,7 +246,7 @@ class Shown:
     labelled: tuple[Labelled, ...] = ()
     emptied: tuple[Emptied, ...] = ()
     enlarged: tuple[Enlarged, ...] = ()
-    kept: tuple[Kept, ...] = ()
+    moved: tuple[Moved, ...] = ()
 
     @classmethod
     def of(cls, found: Iterable[Planting]) -> Shown:
@@ -261,12 +261,12 @@ class Shown:
             tuple(one for one in every if isinstance(one, Labelled)),
             tuple(one for one in every if isinstance(one, Emptied)),
             tuple(one for one in every if isinstance(one, Enlarged)),
-            tuple(one for one in every if isinstance(one, Kept)),
+            tuple(one for one in every if isinstance(one, Moved)),
         )
 
     def __iter__(self) -> Iterator[Planting]:
         of_numbers = self.plants, self.met, self.repeated, self.resized, self.one_sided
-        return chain.from_iterable((*of_numbers, self.labelled, self.emptied, self.enlarged, self.kept))
+        return chain.from_iterable((*of_numbers, self.labelled, self.emptied, self.enlarged, self.moved))
 
 
 NONE_SHOWN = Shown()

@@ -14,22 +14,18 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from fnmatch import fnmatchcase
-from typing import Any
 
 import torch
-from torch import nn
 
 from rlkernel.evaluator.judging.inputs.bearing import Usual, usual_call
-from rlkernel.evaluator.judging.inputs.stress import holds_truths
+from rlkernel.evaluator.judging.inputs.moved import MOST_TENSORS, free_parameters, move_state, with_moved
 from rlkernel.evaluator.judging.references.plan import SeededReference
-from rlkernel.evaluator.judging.references.reference_calls import kinds_of, mapped, mapped_at, state_of, tensors_of
-from rlkernel.evaluator.messages.judgement import Kept
+from rlkernel.evaluator.judging.references.reference_calls import holds_truths, kinds_of, mapped, tensors_of
+from rlkernel.evaluator.messages.judgement import Moved
 from rlkernel.evaluator.program.codes import holds_numbers
 from rlkernel.evaluator.program.operators import base_name, operators_of
 from rlkernel.evaluator.program.recurrent import GATES
 from rlkernel.evaluator.program.schema import Op, Program
-from rlkernel.evaluator.program.tensors import overwrite
 
 SCANS = {"cumsum", "cumprod", "logcumsumexp", *GATES}
 """Operators that hand on what was before, from place to place."""
@@ -53,48 +49,18 @@ PRESSED = 2.0**-8
 """What is left of the distances from 0, or from 1 between 0 and 1, where an input is pressed there: a decay is a number there."""
 MOST_AXES = 3
 """The most sizes of axes that are looked at, the longest first."""
-MOST_TENSORS = 8
-"""The most inputs and parameters that are moved."""
 MOST_TRIES = 96
 """The most ways to move them that are tried, each of which costs two calls."""
 MOST_ELEMENTS = 1 << 20
 """The most elements that all inputs have together."""
 MOST_ON_GPU = 1 << 28
 """The same on a GPU."""
-NOTE = "gates that keep what they usually forget"
-"""Stands behind a miss in such a round."""
 
 
 def may_forget(program: Program) -> bool:
     """Whether a reference hands on what was before, or goes from place to place."""
     turns = sum(isinstance(step, Op) and base_name(step.op) in TURNS for step in program.forward)
     return bool(operators_of(program) & SCANS) or turns >= FEWEST_TURNS
-
-
-def with_kept(inputs: list[Any], what: Kept) -> list[Any]:
-    """The arguments of forward, one of which is moved."""
-    return inputs if what.place is None else mapped_at(inputs, what.place, lambda tensor: moved(tensor, what))
-
-
-def keep_state(model: nn.Module, what: Kept) -> nn.Module:
-    """The module, one of whose parameters is moved, if that is a parameter."""
-    if what.place is None:
-        with torch.no_grad():
-            parameter = state_of(model)[what.name]
-            overwrite(parameter, moved(parameter, what))
-    return model
-
-
-def moved(tensor: torch.Tensor, what: Kept) -> torch.Tensor:
-    """The numbers of a tensor, scaled and shifted; of one of several parts along its first axis alone, where there are some.
-
-    >>> moved(torch.zeros(4), Kept(0, shift=3.0)), moved(torch.zeros(4), Kept(0, shift=3.0, part=1, parts=2))
-    (tensor([3., 3., 3., 3.]), tensor([0., 0., 3., 3.]))
-    """
-    made = torch.empty_like(tensor).copy_(tensor)
-    part = made.chunk(what.parts)[what.part]
-    part.mul_(what.scale).add_(what.shift)
-    return made
 
 
 class _Beginning:
@@ -104,7 +70,7 @@ class _Beginning:
         self._reference = reference
         self.usual: Usual = usual_call(reference.model(0), reference.inputs(0))
 
-    def _call(self, what: Kept | None, size: int, begin: float | None) -> list[torch.Tensor] | None:
+    def _call(self, what: Moved | None, size: int, begin: float | None) -> list[torch.Tensor] | None:
         """The outputs; None where such a call is not borne. size: that of the axes of which the beginning is another draw's, or
         the number `begin`."""
         inputs, other = self._reference.inputs(0), tensors_of(self._reference.inputs(1)) if size else []
@@ -125,7 +91,7 @@ class _Beginning:
         inputs = [mapped(value, change) for value in inputs] if size else inputs
         model = self._reference.model(0)
         if what is not None:
-            inputs, model = with_kept(inputs, what), keep_state(model, what)
+            inputs, model = with_moved(inputs, what), move_state(model, what)
         return self.usual.outputs(model, inputs)
 
     def reached(self, size: int) -> list[bool]:
@@ -133,7 +99,7 @@ class _Beginning:
         outputs = self._call(None, size, math.nan)
         return [end.is_floating_point() and bool(end.isnan().any()) for end in _ends(outputs or [], size)]
 
-    def by(self, size: int, what: Kept | None = None) -> list[tuple[float, float]] | None:
+    def by(self, size: int, what: Moved | None = None) -> list[tuple[float, float]] | None:
         """The share of the end of each output by which it moves with another beginning, and its size; None where that is not
         borne."""
         one, other = self._call(what, 0, None), self._call(what, size, None)
@@ -155,7 +121,7 @@ def _distance(one: torch.Tensor, other: torch.Tensor) -> tuple[float, float]:
     return (apart / size if size else 0.0), size
 
 
-def kept_of(reference: SeededReference, *, until: float = math.inf) -> tuple[Kept, ...]:
+def kept_of(reference: SeededReference, *, until: float = math.inf) -> tuple[Moved, ...]:
     """What makes the beginning of its inputs matter to the last results of a reference that usually forgets it. No further way is
     tried after `until`, on the monotonic clock. Whatever the reference raises at its own inputs is raised."""
     given = tensors_of(reference.inputs(0))
@@ -163,7 +129,7 @@ def kept_of(reference: SeededReference, *, until: float = math.inf) -> tuple[Kep
     if not floats or sum(tensor.numel() for tensor in given) > _most(given[0].device):
         return ()
     sizes = sorted({size for tensor in floats for size in tensor.shape if size >= SHORTEST}, reverse=True)
-    beginning, found, left = _Beginning(reference), dict[Kept, None](), MOST_TRIES
+    beginning, found, left = _Beginning(reference), dict[Moved, None](), MOST_TRIES
     for size in sizes[:MOST_AXES]:
         forgotten = _forgotten(beginning, size)
         for what in itertools.islice(_tried(reference, given), left) if forgotten else ():
@@ -194,15 +160,12 @@ def _most(device: torch.device) -> int:
     return MOST_ELEMENTS if device.type == "cpu" else MOST_ON_GPU
 
 
-def _tried(reference: SeededReference, given: Sequence[torch.Tensor]) -> Iterator[Kept]:
+def _tried(reference: SeededReference, given: Sequence[torch.Tensor]) -> Iterator[Moved]:
     """What may make a gate keep, the mildest first: all of an input or of a flat parameter moved, then the parts of a gate's
     biases, and what may be a matrix at last."""
-    state = [
-        (Kept(None, name), parameter.detach())
-        for name, parameter in reference.model(0).named_parameters()
-        if holds_numbers(parameter) and not any(fnmatchcase(name, pattern) for pattern in reference.fixed)
-    ]
-    inputs = [(Kept(place), t) for place, t in enumerate(given) if holds_numbers(t) and t.numel() > 1 and not holds_truths(t)]
+    model = reference.model(0)
+    state = [(Moved(None, name), t) for name, t in free_parameters(reference, model).items()]
+    inputs = [(Moved(place), t) for place, t in enumerate(given) if holds_numbers(t) and t.numel() > 1 and not holds_truths(t)]
     flat = [one for one in state if one[1].dim() <= 1]
     yield from _all_of([*inputs, *flat][:MOST_TENSORS])
     for parts in (4, 3, 2):
@@ -215,7 +178,7 @@ def _tried(reference: SeededReference, given: Sequence[torch.Tensor]) -> Iterato
     yield from _all_of([one for one in state if one[1].dim() > 1][:MOST_TENSORS])
 
 
-def _all_of(targets: Sequence[tuple[Kept, torch.Tensor]]) -> Iterator[Kept]:
+def _all_of(targets: Sequence[tuple[Moved, torch.Tensor]]) -> Iterator[Moved]:
     """Ways to move all of one of these tensors."""
     for shift in SHIFTS:
         yield from (replace(one, shift=by) for by in (shift, -shift) for one, _ in targets)

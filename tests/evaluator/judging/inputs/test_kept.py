@@ -6,9 +6,10 @@ import pytest
 
 from rlkernel.evaluator.devices import PROFILES
 from rlkernel.evaluator.judging.drawing import draw_rounds
-from rlkernel.evaluator.judging.inputs.kept import NOTE, kept_of, may_forget
+from rlkernel.evaluator.judging.inputs.kept import kept_of, may_forget
+from rlkernel.evaluator.judging.inputs.moved import NOTE
 from rlkernel.evaluator.judging.references.traced_reference import TracedReference
-from rlkernel.evaluator.messages.judgement import Kept
+from rlkernel.evaluator.messages.judgement import Moved
 from rlkernel.reference import Reference, load_reference
 from rlkernel.types import Precision
 
@@ -48,18 +49,18 @@ def recurrence(
 @pytest.mark.parametrize(
     ("reference", "found"),
     [
-        (recurrence("a[t] * h + (1 - a[t]) * x[t]", before="a = torch.sigmoid(g)"), Kept(1, shift=6.0)),
-        (recurrence("a[t] * h + x[t]", before="a = torch.exp(-F.softplus(g))"), Kept(1, shift=-6.0)),
-        (recurrence("g[t] * h + x[t]", gate="torch.rand(64, 8)"), Kept(1, scale=2.0**-8, shift=1 - 2.0**-8)),
-        (recurrence("torch.exp(g[t]) * h + x[t]", gate="-0.5 - torch.rand(64, 8)"), Kept(1, scale=2.0**-8)),
-        (recurrence("a * h + x[t]", before="a = torch.sigmoid(self.p)"), Kept(None, "p", shift=3.0)),
+        (recurrence("a[t] * h + (1 - a[t]) * x[t]", before="a = torch.sigmoid(g)"), Moved(1, shift=6.0)),
+        (recurrence("a[t] * h + x[t]", before="a = torch.exp(-F.softplus(g))"), Moved(1, shift=-6.0)),
+        (recurrence("g[t] * h + x[t]", gate="torch.rand(64, 8)"), Moved(1, scale=2.0**-8, shift=1 - 2.0**-8)),
+        (recurrence("torch.exp(g[t]) * h + x[t]", gate="-0.5 - torch.rand(64, 8)"), Moved(1, scale=2.0**-8)),
+        (recurrence("a * h + x[t]", before="a = torch.sigmoid(self.p)"), Moved(None, "p", shift=3.0)),
         (recurrence("0.5 * h + x[t]"), None),  # whatever is given, a window is right
         (recurrence("h + x[t]"), None),  # nothing is forgotten
         (recurrence("g[t] * x[t]"), None),  # nothing is handed on
-        (recurrence("torch.tanh(h) + x[t]"), Kept(0, scale=2.0**-8)),  # of small numbers it keeps all
+        (recurrence("torch.tanh(h) + x[t]"), Moved(0, scale=2.0**-8)),  # of small numbers it keeps all
     ],
 )
-def test_what_makes_a_gate_keep(reference: Reference, found: Kept | None) -> None:
+def test_what_makes_a_gate_keep(reference: Reference, found: Moved | None) -> None:
     assert kept_of(reference) == (() if found is None else (found,))
 
 

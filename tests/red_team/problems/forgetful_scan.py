@@ -3,7 +3,7 @@
 import torch
 import torch.nn as nn
 
-LENGTH, WIDTH = 512, 2048
+LENGTH, WIDTH = 256, 1024
 SMALL = {"LENGTH": 32, "WIDTH": 32}
 
 

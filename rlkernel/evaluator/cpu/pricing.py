@@ -49,6 +49,8 @@ class _Stored:
     reached: float = 0.0
     """These, and what masks leave out of blocks that are written in part."""
     by_kernel: bool = False
+    by_chance: float = 0.0
+    """How many more may be written than were extrapolated, see `costs.counts`."""
 
 
 class Stores:
@@ -60,7 +62,8 @@ class Stores:
     def of_kernel(self, counts: Counts) -> None:
         """Count a launch."""
         for place, written in counts.stored.items():
-            self._add(counts.storages[place], written, counts.left_out.get(place, 0.0)).by_kernel = True
+            found = self._add(counts.storages[place], written, counts.left_out.get(place, 0.0))
+            found.by_kernel, found.by_chance = True, found.by_chance + counts.by_chance.get(place, 0.0)
 
     def of_operator(self, step: Op, read: Sequence[torch.Tensor], made: Sequence[torch.Tensor], *, works: bool) -> None:
         """Count an operator. New memory may have the identity of some that was given up."""
@@ -79,7 +82,7 @@ class Stores:
     def too_few(self, output: torch.Tensor, size: float) -> bool:
         """Whether launches write an output, and together with operators too little of its `size` bytes."""
         found = self._of.get(output.untyped_storage()._cdata, _Stored())
-        return found.by_kernel and (found.written < WRITTEN * size or found.reached < REACHED * size)
+        return found.by_kernel and (found.written + found.by_chance < WRITTEN * size or found.reached < REACHED * size)
 
 
 class Pricing:

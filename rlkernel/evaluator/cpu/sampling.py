@@ -35,7 +35,10 @@ SPREAD = 16
 MOST_SAMPLED = 64
 """Programs that are followed of a kind at most, where some of them do nothing."""
 DIFFERENT = 4
-"""Programs that are followed besides, of a kind whose programs differ; `SPREAD` where memory tells how long they are."""
+"""Programs that are followed besides, of a kind whose programs differ; `SPREAD` where memory tells how long they are, and
+`MOST_SAMPLED` where they store a part of a block then."""
+ERRORS = 4.0
+"""Standard errors by which programs whose lengths memory tells may write more than those of them that were followed."""
 UNEVEN = 0.25
 """Share of the larger of two programs' work from which on they differ."""
 MOST_READS = 1500
@@ -127,6 +130,20 @@ class Kind:
     def _turns_followed(self) -> list[float]:
         return [float(one) for one in self.turns[np.searchsorted(self.members, self.numbers)]]
 
+    def stored_by_chance(self) -> dict[int, float]:
+        """Storage index -> the standard error of the bytes that all its programs write, by how those that were followed and take
+        as many turns differ."""
+        turns, standing = self._turns_followed(), self.standing()
+        found: dict[int, float] = {}
+        for storage in {storage for one in self.followed for storage in one.stored}:
+            errors = [0.0]
+            for turn in set(turns):
+                alike = [place for place, other in enumerate(turns) if other == turn]
+                written = [self.followed[place].stored.get(storage, 0.0) for place in alike]
+                errors.append(sum(standing[place] for place in alike) * float(np.std(written)) / math.sqrt(len(alike)))
+            found[storage] = math.hypot(*errors)
+        return found
+
     def unshared(self, counts: Counts) -> dict[int, float]:
         """Storage index -> the bytes that one of the programs moves, less what others move, too: at most. Of programs that take
         different numbers of turns, one with fewer moves as much that is its own, where each turn loads the same once more."""
@@ -166,6 +183,10 @@ class Sampling:
             for one, programs in zip(kind.followed, kind.standing(), strict=True):
                 whole.add(replace(one, apart=kind.unshared(one)), share * programs)
         whole.atomics = self._atomics(share)
+        if self._machine.told:
+            chances = [kind.stored_by_chance() for kind in self._kinds]
+            for storage in whole.stored:
+                whole.by_chance[storage] = ERRORS * share * math.hypot(*(one.get(storage, 0.0) for one in chances))
         if len(self._kinds) > EXACT_KINDS:  # one that stores less, or nothing, may stand for one that stores more
             whole.left_out = dict.fromkeys(whole.stored, math.inf)
         return whole
@@ -252,8 +273,10 @@ class Sampling:
                 kind.numbers, kind.followed, kind.writing = [], [], 0
                 yield from self._some(kind, min(count, size))
         differs = kind.bends() if kind.uneven else differ([counts.work for counts in kind.followed])
-        if len(kind.followed) < min(SPREAD, size) and differs:
-            for place in self._places(kind, SPREAD if self._machine.told else DIFFERENT):
+        masked = self._machine.told and any(one.left_out.get(place, 0.0) > 0 for one in kind.followed for place in one.stored)
+        enough = MOST_SAMPLED if masked else SPREAD
+        if len(kind.followed) < min(enough, size) and (differs or masked):
+            for place in self._places(kind, enough if self._machine.told else DIFFERENT):
                 if self._long():
                     break
                 yield from self._follow(kind, place)

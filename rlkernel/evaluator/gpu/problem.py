@@ -22,11 +22,10 @@ from rlkernel.evaluator.gpu.kinds import MILD, USUAL, Kind, name_of
 from rlkernel.evaluator.gpu.measuring import Measuring, Seen
 from rlkernel.evaluator.gpu.stopwatch import Run, Stopwatch, mark, settle, wait
 from rlkernel.evaluator.judging.costs.roofline import is_free
-from rlkernel.evaluator.judging.inputs.one_sided import side_weights
 from rlkernel.evaluator.judging.inputs.places import places
 from rlkernel.evaluator.judging.inputs.placing import Draws, Placing, placed
 from rlkernel.evaluator.judging.inputs.planting import idle, only_values, planted
-from rlkernel.evaluator.judging.inputs.shown import put
+from rlkernel.evaluator.judging.inputs.shown import put, put_in_state
 from rlkernel.evaluator.judging.inputs.stress import Change, changed, changes
 from rlkernel.evaluator.judging.references.blame import ignored
 from rlkernel.evaluator.judging.references.outliers import with_outliers
@@ -42,7 +41,7 @@ from rlkernel.evaluator.judging.references.reference_calls import (
 )
 from rlkernel.evaluator.messages.children import StepTime
 from rlkernel.evaluator.messages.gpu import Known
-from rlkernel.evaluator.messages.judgement import NOWHERE, OneSided, Places, Shown, Stress, Tolerance
+from rlkernel.evaluator.messages.judgement import NOWHERE, Places, Shown, Stress, Tolerance
 from rlkernel.evaluator.program.codes import valued
 from rlkernel.evaluator.program.replaced import hold
 from rlkernel.evaluator.program.replay import Replay
@@ -148,8 +147,7 @@ class GpuProblem:
         model = self.model(seed, perturbed=kind.perturbed)
         if kind.balance is not None:
             balance_state(model, kind.balance)
-        if isinstance(kind.shown, OneSided):
-            return side_weights(model, self.reference.fixed)
+        model = put_in_state(kind.shown, model, self.reference.fixed)
         return with_outliers(model, seed, self.reference.fixed) if kind.outliers else model
 
     def first_inputs(self, calls: int, seed: int) -> list[Any]:

@@ -16,13 +16,14 @@ import torch
 from torch import nn
 
 from rlkernel.evaluator.gpu import driver
-from rlkernel.evaluator.judging.inputs import enlarged, equals, labels, unshown
+from rlkernel.evaluator.judging.inputs import enlarged, equals, kept, labels, unshown
 from rlkernel.evaluator.judging.inputs.fixed import MASKS, holds_one_value
 from rlkernel.evaluator.judging.inputs.little import resized_of
 from rlkernel.evaluator.judging.inputs.one_sided import one_sided_of
 from rlkernel.evaluator.judging.inputs.places import places
 from rlkernel.evaluator.judging.inputs.placing import bytes_of
 from rlkernel.evaluator.judging.references.reference_calls import mapped, tensors_of
+from rlkernel.evaluator.judging.sizes.distances import tells_places
 from rlkernel.evaluator.messages.judgement import NONE_SHOWN, NOWHERE, Places, Planting, Shown, Stress
 from rlkernel.evaluator.program.operators import operators_of
 from rlkernel.evaluator.program.schema import Program
@@ -57,9 +58,9 @@ class OnGpu:
 
 
 def shown_of(problem: GpuProblem, program: Program, source: str, until: float) -> Shown:
-    """What may show effects of operators that no draw does, of equal numbers, of labels, of inputs that hardly matter, and of
-    roundings. `program`: the reference's own trace. Nothing is looked for after `until`, on the monotonic clock, nor where inputs
-    are large."""
+    """What may show effects of operators that no draw does, of equal numbers, of labels, of inputs that hardly matter, of
+    roundings, of larger whole numbers, and of gates. `program`: the reference's own trace. Nothing is looked for after `until`,
+    on the monotonic clock, nor where inputs are large."""
     reference, looks = OnGpu(problem), list[Callable[[], Sequence[Planting]]]()
     ties = operators_of(program) & equals.OPEN  # planted numbers are equal, and any of them may be taken
     if unshown.may_hide(program, source) and not ties:
@@ -71,6 +72,8 @@ def shown_of(problem: GpuProblem, program: Program, source: str, until: float) -
     looks.append(lambda: resized_of(reference))
     looks.append(lambda: one_sided_of(reference))
     looks.append(lambda: enlarged.enlarged_of(reference))
+    if kept.may_forget(program) or tells_places(program):
+        looks.append(lambda: kept.kept_of(reference, until=until))
     if bytes_of(problem.inputs(0)) > MOST_BYTES:
         return NONE_SHOWN
     nothing: Sequence[Planting] = ()

@@ -10,10 +10,10 @@ import torch
 from torch import nn
 
 from rlkernel.evaluator.judging.errors.wavering import with_other_roundings
-from rlkernel.evaluator.judging.inputs.one_sided import side_weights
+from rlkernel.evaluator.judging.inputs.shown import put_in_state
 from rlkernel.evaluator.judging.references.plan import Plan
 from rlkernel.evaluator.judging.references.reference_calls import balance_state, mapped
-from rlkernel.evaluator.messages.judgement import Balance, OneSided, Planting
+from rlkernel.evaluator.messages.judgement import Balance, Planting
 
 Turns = Iterable[Sequence[torch.Tensor]]
 """The outputs of one call, again and again."""
@@ -24,7 +24,7 @@ def made(plan: Plan, perturbed: bool, balance: Balance | None = None, planting: 
     model = plan.perturbed() if perturbed else plan.drawn()
     if balance is not None:
         balance_state(model, balance)
-    return side_weights(model, plan.reference.fixed) if isinstance(planting, OneSided) else model
+    return put_in_state(planting, model, plan.reference.fixed)
 
 
 def otherwise(plan: Plan, build: Callable[[], nn.Module], inputs: list[Any], forward_seed: int) -> Callable[[], Turns]:

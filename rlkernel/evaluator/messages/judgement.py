@@ -214,7 +214,23 @@ class OneSided:
     """Numbers among inputs and weights that bfloat16 rounds to one side, see `judging.inputs.one_sided`."""
 
 
-Planting = NumbersOfArguments | Plant | Met | Repeated | Resized | OneSided | Labelled | Emptied | Enlarged
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """One input or parameter that is moved, see `judging.inputs.moved`."""
+
+    place: int | None
+    """Which of the tensors among the arguments of forward it is; None where it is a parameter."""
+    name: str = ""
+    """That of the parameter."""
+    scale: float = 1.0
+    shift: float = 0.0
+    """What is added behind the scale."""
+    part: int = 0
+    """Which of its `parts` along the first axis is moved."""
+    parts: int = 1
+
+
+Planting = NumbersOfArguments | Plant | Met | Repeated | Resized | OneSided | Labelled | Emptied | Enlarged | Moved
 """What is done to the inputs of a round of its own, to show what the reference does and no draw shows."""
 
 
@@ -230,6 +246,7 @@ class Shown:
     labelled: tuple[Labelled, ...] = ()
     emptied: tuple[Emptied, ...] = ()
     enlarged: tuple[Enlarged, ...] = ()
+    moved: tuple[Moved, ...] = ()
 
     @classmethod
     def of(cls, found: Iterable[Planting]) -> Shown:
@@ -244,11 +261,12 @@ class Shown:
             tuple(one for one in every if isinstance(one, Labelled)),
             tuple(one for one in every if isinstance(one, Emptied)),
             tuple(one for one in every if isinstance(one, Enlarged)),
+            tuple(one for one in every if isinstance(one, Moved)),
         )
 
     def __iter__(self) -> Iterator[Planting]:
         of_numbers = self.plants, self.met, self.repeated, self.resized, self.one_sided
-        return chain.from_iterable((*of_numbers, self.labelled, self.emptied, self.enlarged))
+        return chain.from_iterable((*of_numbers, self.labelled, self.emptied, self.enlarged, self.moved))
 
 
 NONE_SHOWN = Shown()

@@ -189,3 +189,40 @@ def test_what_each_turn_loads_again_is_not_less_where_there_are_fewer_turns() ->
     assert [kind.unshared(Counts(traffic={0: 64.0 * turns}))[0] for turns in (2, 3, 4)] == [64.0, 64.0, 64.0]
     kind.turns = np.array([4.0, 4.0, 4.0])
     assert kind.unshared(Counts(traffic={0: 128.0}))[0] == 32.0, "where turns are equal, a part is a part"
+
+
+class Uneven(Launch):
+    """256 programs of one block of 64 elements each, of which memory tells how many every one of them stores."""
+
+    def __init__(self, seed: int, lengths: list[int]) -> None:
+        super().__init__(seed, None)
+        self.lengths = lengths
+
+    def most(self) -> tuple[float, float]:
+        """The elements that all programs store, as the followed ones tell, and how many more there may be by chance."""
+        sampling = Sampling(self, (256, 1, 1))
+        for number in sampling.programs():
+            self.kinds.program_id(0)
+            self.wrote = self.tried = self.told = True
+            self.counts.store(0, self.lengths[number], 64 - self.lengths[number])
+        counts = sampling.counts()
+        return counts.stored[0], counts.by_chance[0]
+
+
+@settings(deadline=None)
+@given(st.integers(0, 999))
+def test_who_stores_as_many_as_memory_says_is_not_taken_to_store_too_few_by_chance(seed: int) -> None:
+    chance = np.random.default_rng(seed)
+    lengths = np.minimum(chance.geometric(1 / 16, 256), 64).tolist()
+    stored, more = Uneven(seed, lengths).most()
+    assert stored + more >= 0.95 * sum(lengths)
+
+
+def test_programs_that_store_alike_store_no_more_by_chance_and_who_leaves_out_half_is_told() -> None:
+    assert Uneven(0, [48] * 256).most() == (pytest.approx(48 * 256), 0.0)
+    told = 0
+    for seed in range(20):
+        lengths = [64 * (number % 2) for number in np.random.default_rng(seed).permutation(256)]
+        stored, more = Uneven(seed, lengths).most()
+        told += stored + more < 0.95 * 64 * 256
+    assert told >= 14, "of one in eight those that are followed first are all whole"

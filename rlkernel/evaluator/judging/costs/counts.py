@@ -40,6 +40,8 @@ class Counts:
     left_out: dict[int, float] = field(default_factory=dict)
     """Storage index -> bytes that masks leave out of blocks which are stored in part. Another program that does the same may
     leave out fewer of them."""
+    by_chance: dict[int, float] = field(default_factory=dict)
+    """Storage index -> by how many bytes what is written may be too few because few programs were followed, and these differ."""
     first: dict[int, float] = field(default_factory=dict)
     """Storage index -> of the bytes moved, those that a program touches first, where it reads some again too late."""
     again: dict[int, float] = field(default_factory=dict)

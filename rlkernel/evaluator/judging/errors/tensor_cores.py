@@ -19,7 +19,7 @@ from torch.utils._pytree import tree_map
 
 from rlkernel.evaluator.judging.errors.comparison import compare_tensor
 from rlkernel.evaluator.judging.errors.own_error import Cores
-from rlkernel.evaluator.judging.references.reference_calls import call, mapped, state_of
+from rlkernel.evaluator.judging.references.reference_calls import call, holds_truths, mapped, state_of
 from rlkernel.evaluator.messages.judgement import Balance, Tolerance
 from rlkernel.evaluator.program.codes import holds_numbers
 from rlkernel.evaluator.program.folding import OUT_OF_RANGE
@@ -128,10 +128,11 @@ class _DirectProducts(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 def balance_of(model: nn.Module, inputs: list[Any], seed: int) -> Balance | None:
     """What leads the inputs that are multiplied as they are, by parameters or other inputs, out of half precision's range; None
-    where there is no such product. `model` is left as it is."""
+    where there is no such product. An input of truth values stays. `model` is left as it is."""
     model, inputs = copy.deepcopy(model), mapped(inputs, torch.clone)
     named: list[tuple[Operand, Any]] = [*enumerate(inputs), *state_of(model).items()]
-    known = {x.untyped_storage()._cdata: owner for owner, x in named if isinstance(x, torch.Tensor) and holds_numbers(x)}
+    numbers = [(owner, x) for owner, x in named if isinstance(x, torch.Tensor) and holds_numbers(x)]
+    known = {x.untyped_storage()._cdata: owner for owner, x in numbers if isinstance(owner, str) or not holds_truths(x)}
     mode = _DirectProducts(known)
     with _visible_products(), mode:
         call(model, inputs, seed)

@@ -61,17 +61,19 @@ class Usual:
 
     def borne(self, model: nn.Module, inputs: Inputs, watching: Mode | None = None) -> bool:
         """Whether a call on other inputs ends, and gives outputs as finite as usual; `watching` sees its operators."""
-        return self._kinds_of_other(model, inputs, watching) == self.kinds
+        found = self.outputs(model, inputs, watching)
+        return found is not None and kinds_of(found) == self.kinds
 
     def ends(self, model: nn.Module, inputs: Inputs, watching: Mode | None = None) -> bool:
         """Whether a call on other inputs gives anything."""
-        return self._kinds_of_other(model, inputs, watching) is not None
+        return self.outputs(model, inputs, watching) is not None
 
-    def _kinds_of_other(self, model: nn.Module, inputs: Inputs, watching: Mode | None) -> list[tuple[torch.Size, bool]] | None:
+    def outputs(self, model: nn.Module, inputs: Inputs, watching: Mode | None = None) -> list[torch.Tensor] | None:
+        """What a call on other inputs gives; None where it does not end, or the reference refuses them."""
         try:
             given = inputs() if callable(inputs) else inputs
             with _Counting(MOST_TIMES * self.operators + FEWEST), watching or nullcontext():
-                return kinds_of(tensors_of(call(model, given, self.seed)))
+                return tensors_of(call(model, given, self.seed))
         except Exception:  # a reference may refuse such inputs in its own way
             return None
 

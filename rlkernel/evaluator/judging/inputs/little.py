@@ -18,9 +18,16 @@ import torch
 from rlkernel.evaluator.judging.errors.comparison import bits
 from rlkernel.evaluator.judging.errors.tolerance import FLOOR
 from rlkernel.evaluator.judging.inputs.bearing import usual_call
-from rlkernel.evaluator.judging.inputs.stress import holds_truths, root_mean_square
+from rlkernel.evaluator.judging.inputs.stress import root_mean_square
 from rlkernel.evaluator.judging.references.plan import SeededReference
-from rlkernel.evaluator.judging.references.reference_calls import call, exact_with_state, mapped, mapped_at, tensors_of
+from rlkernel.evaluator.judging.references.reference_calls import (
+    call,
+    exact_with_state,
+    holds_truths,
+    mapped,
+    mapped_at,
+    tensors_of,
+)
 from rlkernel.evaluator.messages.judgement import Resized
 from rlkernel.evaluator.program.codes import holds_numbers
 

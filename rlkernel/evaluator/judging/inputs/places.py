@@ -26,14 +26,13 @@ from rlkernel.evaluator.judging.inputs.stress import (
     all_zero,
     changes,
     holds_one,
-    holds_truths,
     is_mask,
     side,
     stressed,
 )
 from rlkernel.evaluator.judging.inputs.unevenness import drawn_one_by_one
 from rlkernel.evaluator.judging.inputs.unread import MOST, alike, unread_zeros
-from rlkernel.evaluator.judging.references.reference_calls import call, mapped, state_of, tensors_of
+from rlkernel.evaluator.judging.references.reference_calls import call, holds_truths, mapped, state_of, tensors_of
 from rlkernel.evaluator.messages.judgement import NOWHERE, Places, Stress
 from rlkernel.evaluator.program.codes import holds_numbers
 

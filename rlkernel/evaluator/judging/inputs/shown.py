@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+
+from torch import nn
 
 from rlkernel.evaluator.judging.inputs.emptied import EMPTY, emptied
 from rlkernel.evaluator.judging.inputs.enlarged import LARGER, enlarged
@@ -10,12 +13,25 @@ from rlkernel.evaluator.judging.inputs.equals import MEET, TIES, repeated
 from rlkernel.evaluator.judging.inputs.labels import LIKELY, labelled
 from rlkernel.evaluator.judging.inputs.little import NOTE, resized
 from rlkernel.evaluator.judging.inputs.met import met_by
+from rlkernel.evaluator.judging.inputs.moved import NOTE as MOVED
+from rlkernel.evaluator.judging.inputs.moved import move_state, with_moved
 from rlkernel.evaluator.judging.inputs.one_sided import NOTE as ONE_SIDED
-from rlkernel.evaluator.judging.inputs.one_sided import with_one_sided
+from rlkernel.evaluator.judging.inputs.one_sided import side_weights, with_one_sided
 from rlkernel.evaluator.judging.inputs.planting import PLANTED
 from rlkernel.evaluator.judging.inputs.planting import planted as with_numbers_of_arguments
 from rlkernel.evaluator.judging.inputs.unshown import LARGE, UNSHOWN, planted
-from rlkernel.evaluator.messages.judgement import Emptied, Enlarged, Labelled, Met, OneSided, Plant, Planting, Repeated, Resized
+from rlkernel.evaluator.messages.judgement import (
+    Emptied,
+    Enlarged,
+    Labelled,
+    Met,
+    Moved,
+    OneSided,
+    Plant,
+    Planting,
+    Repeated,
+    Resized,
+)
 
 
 def put(what: Planting, inputs: list[Any], seed: int) -> list[Any]:
@@ -34,7 +50,16 @@ def put(what: Planting, inputs: list[Any], seed: int) -> list[Any]:
         return enlarged(inputs, what, seed)
     if isinstance(what, OneSided):
         return with_one_sided(inputs)
+    if isinstance(what, Moved):
+        return with_moved(inputs, what)
     return resized(inputs, what) if isinstance(what, Resized) else with_numbers_of_arguments(inputs, seed)
+
+
+def put_in_state(what: Planting | None, model: nn.Module, fixed: Sequence[str]) -> nn.Module:
+    """The module after it. fixed: patterns of the names that keep what they hold."""
+    if isinstance(what, Moved):
+        return move_state(model, what)
+    return side_weights(model, fixed) if isinstance(what, OneSided) else model
 
 
 def note_of(what: Planting) -> str:
@@ -51,6 +76,8 @@ def note_of(what: Planting) -> str:
         return LARGER
     if isinstance(what, OneSided):
         return ONE_SIDED
+    if isinstance(what, Moved):
+        return MOVED
     return NOTE if isinstance(what, Resized) else PLANTED
 
 

@@ -19,7 +19,7 @@ import torch
 from rlkernel.evaluator.judging.inputs.edges import edged
 from rlkernel.evaluator.judging.inputs.fixed import MASKS, may_be_fixed, moved_on, turned_around
 from rlkernel.evaluator.judging.inputs.unevenness import uneven
-from rlkernel.evaluator.judging.references.reference_calls import is_constant, mapped, tensors_of
+from rlkernel.evaluator.judging.references.reference_calls import holds_truths, is_constant, mapped, tensors_of
 from rlkernel.evaluator.messages.judgement import NOWHERE, Edge, Places, Stress
 from rlkernel.evaluator.program.codes import holds_numbers
 from rlkernel.evaluator.program.tensors import extent
@@ -210,15 +210,6 @@ def holds_one(tensor: torch.Tensor) -> bool:
     """Whether an input holds one floating-point number throughout, which is no mask's: whoever ignores it may be right, as the
     weights of a mean. A GPU is waited for."""
     return holds_numbers(tensor) and tensor.numel() > 1 and is_constant(tensor, two=False)
-
-
-def holds_truths(tensor: torch.Tensor) -> bool:
-    """Whether an input holds truth values as floating-point numbers: zeros and ones, both of them, and nothing else. A GPU is
-    waited for."""
-    if not holds_numbers(tensor) or tensor.numel() < 2:
-        return False
-    low, high = torch.stack(tensor.aminmax()).tolist()  # few inputs come further, and a card may hold no masks of a large one
-    return (low, high) == (0.0, 1.0) and bool(((tensor == 0) | (tensor == 1)).all())
 
 
 def is_mask(tensor: torch.Tensor) -> bool:

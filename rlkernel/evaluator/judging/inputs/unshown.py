@@ -25,10 +25,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from rlkernel.evaluator.judging.inputs.bearing import is_same, places_in_memory, usual_call
 from rlkernel.evaluator.judging.inputs.little import resized
 from rlkernel.evaluator.judging.inputs.met import MEETING, is_often, met_by, met_of
-from rlkernel.evaluator.judging.inputs.stress import holds_truths, stressed, stresses
+from rlkernel.evaluator.judging.inputs.moved import flat_parameters, move_state
+from rlkernel.evaluator.judging.inputs.stress import stressed, stresses
 from rlkernel.evaluator.judging.references.plan import SeededReference
-from rlkernel.evaluator.judging.references.reference_calls import mapped_at, tensors_of
-from rlkernel.evaluator.messages.judgement import Met, Plant, Resized, Stress
+from rlkernel.evaluator.judging.references.reference_calls import holds_truths, mapped_at, tensors_of
+from rlkernel.evaluator.messages.judgement import Met, Moved, Plant, Resized, Stress
 from rlkernel.evaluator.program.codes import holds_numbers, valued
 from rlkernel.evaluator.program.operators import COMPARISONS, base_name, by_name, operators_of
 from rlkernel.evaluator.program.schema import Program
@@ -43,6 +44,8 @@ LEVELS = 5
 """Large numbers that are tried, each twice the one before."""
 SMALLER = 2.0**-5, 2.0**-10
 """What all of an input is multiplied with, to show a limit on what grows where it is smaller, such as that of `10 / x.norm()`."""
+MOVES = (3.0, -3.0, 6.0, -6.0)
+"""What is added to a parameter, to show a limit on what is computed of it, such as that of `scale.exp().clamp(max=100)`."""
 MOST_CALLS = 24
 """Calls of a reference in which numbers are planted."""
 MOST_PLANTS = 3
@@ -154,7 +157,7 @@ def may_hide(program: Program, source: str) -> bool:
 
 def plants_of(
     reference: SeededReference, source: str, *, whole: bool = True, until: float = math.inf
-) -> tuple[Plant | Met | Resized, ...]:
+) -> tuple[Plant | Met | Resized | Moved, ...]:
     """What shows effects of operators that no draw does. whole: whether whole numbers may get others, which may be looked up in a
     table. No further plant is tried after `until`, on the monotonic clock. Whatever the reference raises at its own inputs is
     raised."""
@@ -163,21 +166,24 @@ def plants_of(
     if "ignore_index" not in source:
         of_losses = IGNORED if str(int(IGNORED)) not in source else None
         missing = {one: None for one in missing if one.name not in IGNORES and not (one.whole and one.number == of_losses)}
-    found, usual = list[Plant | Resized](), usual_call(model, reference.inputs(0))
+    found, usual = list[Plant | Resized | Moved](), usual_call(model, reference.inputs(0))
     given = tensors_of(reference.inputs(0))
+    flat = flat_parameters(reference, model)
     # What is rarer comes last, because the calls are few.
     tries = (
         (effect, plant)
-        for tried in (_tried, _smaller)
+        for tried in (_tried, _smaller, lambda effect, _: _moved(effect, flat))
         for effect in tuple(missing) if effect in missing
         for plant in tried(effect, given)
-        if whole or effect.name in IGNORES or given[plant.place].is_floating_point()
+        if whole or effect.name in IGNORES or plant.place is None or given[plant.place].is_floating_point()
     )  # fmt: skip
     for effect, plant in itertools.islice((one for one in tries if one[0] in missing), MOST_CALLS):
         drawn = reference.inputs(0)
-        inputs = planted(drawn, plant, 0) if isinstance(plant, Plant) else resized(drawn, plant)
+        inputs = planted(drawn, plant, 0) if isinstance(plant, Plant) else drawn
+        inputs = resized(drawn, plant) if isinstance(plant, Resized) else inputs
+        called = move_state(reference.model(0), plant) if isinstance(plant, Moved) else model
         watching = _Watching(tensors_of(inputs))
-        if usual.borne(model, inputs, watching) and effect in watching.seen:
+        if usual.borne(called, inputs, watching) and effect in watching.seen:
             found.append(plant)
             for seen in watching.seen & missing.keys():
                 del missing[seen]
@@ -240,11 +246,22 @@ def _tried(effect: Effect, inputs: Sequence[torch.Tensor]) -> Iterator[Plant]:
 def _smaller(effect: Effect, inputs: Sequence[torch.Tensor]) -> Iterator[Resized]:
     """All of an input made smaller, which may show a limit on what is computed of it."""
     number = abs(effect.number or 0.0)
-    plain = effect.place is None and not effect.whole and effect.name not in ("eq", "ne", *IGNORES)
-    if plain and LITTLE < number < math.inf and effect.side not in ("nan", "infinite"):
+    if _is_computed(effect) and LITTLE < number < math.inf:
         # Masks stay masks.
         scaled = [place for place in _of_numbers(inputs) if bool((inputs[place] != inputs[place].round()).any())]
         yield from (Resized(place, factor) for factor in SMALLER for place in scaled)
+
+
+def _moved(effect: Effect, names: Sequence[str]) -> Iterator[Moved]:
+    """A parameter moved, which may show a limit on what is computed of it."""
+    if _is_computed(effect):
+        yield from (Moved(None, name, shift=by) for by in MOVES for name in names)
+
+
+def _is_computed(effect: Effect) -> bool:
+    """Whether an operator limits what is computed of real numbers, by how large it is."""
+    plain = effect.place is None and not effect.whole and effect.name not in ("eq", "ne", *IGNORES)
+    return plain and effect.side not in ("nan", "infinite")
 
 
 def _of_numbers(inputs: Sequence[torch.Tensor]) -> list[int]:

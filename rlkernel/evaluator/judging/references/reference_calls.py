@@ -95,6 +95,15 @@ def is_constant(tensor: torch.Tensor, *, two: bool) -> bool:
     return bool(low == high) or (two and tensor.numel() > 2 and bool(((tensor == low) | (tensor == high)).all()))
 
 
+def holds_truths(tensor: torch.Tensor) -> bool:
+    """Whether an input holds truth values as floating-point numbers: zeros and ones, both of them, and nothing else. A GPU is
+    waited for."""
+    if not holds_numbers(tensor) or tensor.numel() < 2:
+        return False
+    low, high = torch.stack(tensor.aminmax()).tolist()  # few inputs come further, and a card may hold no masks of a large one
+    return (low, high) == (0.0, 1.0) and bool(((tensor == 0) | (tensor == 1)).all())
+
+
 def repeats_rows(tensor: torch.Tensor) -> bool:
     """Whether all slices of a tensor along one of its axes are alike, as those of a row that was repeated for each channel.
 

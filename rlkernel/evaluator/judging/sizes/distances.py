@@ -3,7 +3,7 @@
 A window of 128 among 32 keys leaves nothing out, and whoever ignores it is right there. So comparisons and limits of numbers that
 depend on nothing that is drawn are computed at both sizes: those of `torch.arange`, of triangles and of bands. Example:
 `i - j < 128` is true everywhere at 32 places, and not at 2,048. So it is with what parts places, as `i // 256` does, and with
-slices: `x[:, :1000]` of 96 columns is all of them.
+slices: `x[:, :1000]` of 96 columns is all of them; and with `if x.shape[1] >= 1024:` where a branch computes what no other does.
 Source: ours.
 """
 
@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from rlkernel.evaluator.judging.costs.operator_costs import TRIANGLES
-from rlkernel.evaluator.program.operators import COMPARISONS, allocates, base_name, is_random, writes
+from rlkernel.evaluator.program.operators import COMPARISONS, allocates, base_name, is_random, operator, writes
 from rlkernel.evaluator.program.replay import Replay, StepFailed
 from rlkernel.evaluator.program.schema import Literal, Op, Program, Step
 from rlkernel.evaluator.program.values import ScalarRef, TensorRef
@@ -31,8 +31,10 @@ Shape = tuple[int, ...]
 
 
 def hides_distances(small: Program, full: Program, shapes_small: Sequence[Shape], shapes_full: Sequence[Shape]) -> bool:
-    """Whether something is told apart by places at full shape and not at the small one. `shapes_small`, `shapes_full`: of each
-    Program's tensors by their numbers."""
+    """Whether something is told apart by places at full shape and not at the small one, or a branch of forward that only large
+    sizes take computes something else there. `shapes_small`, `shapes_full`: of each Program's tensors by their numbers."""
+    if _computes(full) - _computes(small):
+        return True
     alike, other = ([_does(step) for step in _steps(program) if isinstance(step, Op)] for program in (small, full))
     if alike != other:
         return False
@@ -52,6 +54,11 @@ def hides_distances(small: Program, full: Program, shapes_small: Sequence[Shape]
 def tells_places(program: Program) -> bool:
     """Whether a reference compares, limits or parts numbers that depend on nothing that is drawn."""
     return bool(_of_places(program))
+
+
+def _computes(program: Program) -> set[str]:
+    """The operators of a forward that are no views."""
+    return {base_name(step.op) for step in program.forward if isinstance(step, Op) and not operator(step.op).is_view}
 
 
 def _does(step: Op) -> str:

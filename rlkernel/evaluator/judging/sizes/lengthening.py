@@ -68,7 +68,7 @@ def lengthened(problem: Problem, profile: DeviceProfile, halvings: int = 0, *, h
     if not reduced:
         return []
     bare = replace(problem, source=source)
-    whole = Search(bare, profile, _fits, None).need_of({})
+    whole = _counted(Search(bare, profile, _fits, None), small)
     if whole is None:
         return []
     found: list[Longer] = []
@@ -85,6 +85,12 @@ def lengthened(problem: Problem, profile: DeviceProfile, halvings: int = 0, *, h
         lighter = _lighter(Search(bare, profile, _fits, None, whole.names), sizes, family)
         found.append(Longer(with_small(source, sizes), sizes, beside, lighter))
     return found
+
+
+def _counted(search: Search, small: Sizes) -> Need | None:
+    """What the reference needs at full shape, or at its small one where a loop calls more operators than are counted."""
+    found = search.need_of({})
+    return search.need_of(small) if found is None and search.stopped else found
 
 
 def filling(problem: Problem, profile: DeviceProfile) -> list[Longer]:
@@ -215,6 +221,8 @@ def _longest(search: Search, small: Sizes, long: Sizes, halvings: int, *, heads_
                 found = search.need_of(sizes)
                 if found is not None and burden_of(found) <= most and search.runs(sizes, found):
                     return sizes
+                if search.stopped:  # a loop over what is long, of which no other size changes the turns
+                    break
     return None
 
 
@@ -227,6 +235,8 @@ def _narrow(search: Search, small: Sizes, long: Sizes) -> Sizes | None:
         found = search.need_of(sizes)
         if found is not None and burden_of(found) <= MOST_BURDEN and search.runs(sizes, found):
             return sizes
+        if search.stopped:
+            return None
     return None
 
 

@@ -55,6 +55,8 @@ class Search:
     least: tuple[Sizes, Need] | None = None
     """The sizes that needed least, of those under which the reference ran."""
     reason: str = ""
+    stopped: bool = False
+    """Whether the reference was stopped at the sizes that were looked at last, or they had been looked at before."""
     _tried: list[Sizes] = field(default_factory=list)
     _usual: Usual = field(default_factory=lambda: Usual(FEWEST_AT_OTHER_SIZES))
 
@@ -77,14 +79,14 @@ class Search:
                 if (ordered := self._in_order(chosen)) is not None:
                     return ordered
                 disordered = disordered or chosen
-            if not sizes and found is None and not self._stopped:
+            if not sizes and found is None and not self.stopped:
                 self.usable = False
                 return None
         return disordered
 
     def _candidates(self, families: Sequence[Sizes]) -> Iterator[Sizes]:
         yield {}
-        if self.names is None and self._stopped:  # too many operators
+        if self.names is None and self.stopped:  # too many operators
             every = sorted(families[-1].items(), key=lambda item: -largest_of(item[1]))
             yield from (reduced({name: value}, limit) for name, value in every for limit in LIMITS)
         for family in families:
@@ -96,9 +98,9 @@ class Search:
 
     def need_of(self, sizes: Sizes) -> Need | None:
         """What the reference needs under these sizes; None where it does not run, or was tried before."""
-        self._stopped = False
+        self.stopped = False
         if sizes in self._tried:
-            self._stopped = True
+            self.stopped = True
             return None
         self._tried.append(sizes)
         name = self.problem.name
@@ -110,7 +112,7 @@ class Search:
             self._say(str(error), sizes)
             return None
         except TooLarge as error:
-            self._stopped = True
+            self.stopped = True
             self.reason = f"{name}: no size fits; of the least that was tried, {error}"
             return None
         except Exception as error:  # the file's own code, which may refuse a size

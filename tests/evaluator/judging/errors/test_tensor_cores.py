@@ -224,6 +224,7 @@ def test_what_is_not_multiplied_as_it_is_has_no_balance() -> None:
         "two arguments, two copies"
     )
     assert balance_of(Normed(), [x], 0) is None
+    assert balance_of(Product(), [(x > 0).float(), x.t()], 0) is None, "truth values stay so"
 
 
 def test_a_product_into_memory_of_the_caller_allows_what_any_product_does() -> None:

@@ -41,6 +41,12 @@ def reference(answer: str) -> Reference:
         ("torch.zeros(8, 640).scatter_add(1, rows.view(1, -1).expand(8, -1), x.t())", [(1, 0)]),  # the input's axis
         ("torch.zeros(640, 8).index_add(0, rows.view(2, 32)[0], x[:32])", []),  # a part of an input
         ("torch.zeros(640, 8).index_copy(0, rows, x)", []),  # which is left open where indices meet
+        ("torch.ones(640, 8).index_copy(0, rows, 2 * torch.ones(640, 8)[rows])", [(1, 0)]),  # which stores the same for all
+        ("torch.ones(640).index_put((rows,), torch.arange(640.0)[rows])", [(1, 0)]),
+        ("torch.ones(640).index_put((rows,), x[:, 0])", []),
+        ("torch.ones(640).scatter(0, rows, torch.arange(640.0)[rows])", [(1, 0)]),
+        ("torch.ones(640).scatter(0, rows, 3.0)", [(1, 0)]),
+        ("torch.ones(640).scatter(0, rows, x[:, 0])", []),
         ("torch.zeros(640, 8).index_add(0, rows, x) + torch.zeros(640, 8).index_copy(0, rows, x)", []),
         ("torch.zeros(64, 8).index_add(0, perm, x)", []),  # a permutation stays one
         ("torch.zeros(640, 8).index_add(0, rows * 0, x)", []),  # they meet as it is
@@ -102,3 +108,13 @@ def test_indices_meet_in_a_round_of_their_own() -> None:
     rounds = [r for some in draw_rounds(adds, Precision.PYTORCH, "key", other=False, plants=repeats_of(adds)) for r in some]
     meets = [MEET in one.expected.note for one in rounds]
     assert sum(meets) == 1 and meets == [len(one.inputs[1].unique()) < 64 for one in rounds]
+
+
+@pytest.mark.parametrize(("names", "meet"), [(2000, True), (100, False)])
+def test_indices_that_hardly_ever_meet_do_whatever_is_drawn(names: int, meet: bool) -> None:
+    """Of 64 among 2,000 two are equal in most draws, by chance; of 64 among 100 about 18 are in each."""
+    source = SOURCE.replace("torch.randperm(640)[:64]", f"torch.randint(0, {names}, (64,))").format(
+        answer="torch.zeros(2000, 8).index_add(0, rows, x)"
+    )
+    found = repeats_of(load_reference(source, small=False))
+    assert (Repeated(1, 0) in found) == meet

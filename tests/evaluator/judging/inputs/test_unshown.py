@@ -9,7 +9,7 @@ import torch
 
 from rlkernel.evaluator.judging.drawing import draw_rounds
 from rlkernel.evaluator.judging.inputs.unshown import SHARE, planted, plants_of
-from rlkernel.evaluator.messages.judgement import Plant, Resized
+from rlkernel.evaluator.messages.judgement import Moved, Plant, Resized
 from rlkernel.reference import Reference, load_reference
 from rlkernel.types import Precision
 
@@ -172,3 +172,18 @@ def test_truth_values_that_are_numbers_stay_so(answer: str, found: list[tuple[in
     source = SOURCE.replace("label", "truth").replace("torch.randint(0, 32, (64,))", "(torch.rand(64, 32) < 0.5).float()")
     given = load_reference(source.format(answer=answer), small=False)
     assert [(one.place, one.values, one.rows) for one in plants_of(given, answer) if isinstance(one, Plant)] == found
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        ("x * self.scale.exp().clamp(max=100)", (Moved(None, "scale", shift=3.0),)),
+        ("x / self.scale.clamp(min=0.01)", (Moved(None, "scale", shift=-3.0),)),
+        ("x * self.scale.exp().clamp(max=1e30)", ()),
+        ("x * self.scale.exp()", ()),
+    ],
+)
+def test_a_limit_on_a_parameter_is_shown_where_it_is_moved(answer: str, found: tuple[Moved, ...]) -> None:
+    made = "    def __init__(self):\n        super().__init__()\n        self.scale = nn.Parameter(torch.tensor(2.66))\n\n"
+    source = SOURCE.format(answer=answer).replace("    def forward", made + "    def forward")
+    assert plants_of(load_reference(source, small=False), source) == found

@@ -58,6 +58,8 @@ def get_init_inputs():
         ("x[:, :, 100:].sum(2, keepdim=True)", True),  # nothing of 32
         ("x[:, :, :20].sum(2, keepdim=True)", False),
         ("x[:, :, :1000].sum(2, keepdim=True)", False),
+        ("x.sum(2, keepdim=True) if T > 100 else x", True),  # a branch that large sizes take alone
+        ("x.sum(2, keepdim=True) if T < 100 else x", False),
         ("x[:, :, :T].sum(2, keepdim=True)", False),
     ],
 )

@@ -298,3 +298,29 @@ def get_init_inputs():
     found = [dict(one.sizes) for one in lengthened(Problem("p", 1, "train", source), H200)]
     assert {"rows": 8, "columns": 500, "end": 489} in found
     assert all(one["end"] < one["columns"] for one in found)
+
+
+def test_a_loop_of_more_operators_than_are_counted_is_longer_as_far_as_they_are() -> None:
+    source = """
+import torch
+import torch.nn as nn
+
+LENGTH, WIDTH = 4096, 64
+SMALL = {"LENGTH": 16, "WIDTH": 8}
+
+class Model(nn.Module):
+    def forward(self, x):
+        h, out = torch.zeros_like(x[0]), []
+        for row in x.unbind(0):
+            h = torch.tanh(h + row) * 0.5
+            out.append(h)
+        return torch.stack(out)
+
+def get_inputs():
+    return [torch.randn(LENGTH, WIDTH)]
+
+def get_init_inputs():
+    return []
+"""
+    found = lengthened(Problem("loop", 1, "train", source), H200)
+    assert max(look.sizes["LENGTH"] for look in found) >= 1024

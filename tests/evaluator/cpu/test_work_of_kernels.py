@@ -9,6 +9,7 @@ import pytest
 import triton.language as tl
 from triton.runtime.interpreter import TensorHandle
 
+from rlkernel.evaluator.cpu.language import the_machine
 from rlkernel.evaluator.cpu.machine import Machine
 from rlkernel.evaluator.devices import PROFILES
 from rlkernel.evaluator.judging.costs.counts import Counts
@@ -26,9 +27,9 @@ WHOLE, LONG = block(tl.int32, np.int32), block(tl.int64, np.int64)
 @pytest.mark.parametrize(
     ("name", "operands", "each"),
     [
-        ("create_fadd", (FLOATS, FLOATS), 1.0), ("create_fadd", (DOUBLES, DOUBLES), 2.0), ("create_add", (WHOLE, WHOLE), 1.0),
+        ("create_fadd", (FLOATS, FLOATS), 1.0), ("create_fadd", (DOUBLES, DOUBLES), 2.0), ("create_add", (WHOLE, WHOLE), 2.0),
         ("create_add", (LONG, LONG), 4.0), ("create_shl", (LONG, LONG), 4.0), ("create_xor", (LONG, LONG), 4.0),
-        ("create_mul", (LONG, LONG), 12.0), ("create_mul", (WHOLE, WHOLE), 1.0),
+        ("create_mul", (LONG, LONG), 12.0), ("create_mul", (WHOLE, WHOLE), 2.0),
         ("create_exp", (FLOATS,), 16.0), ("create_log2", (FLOATS,), 16.0), ("create_sqrt", (FLOATS,), 16.0),
         ("create_rsqrt", (FLOATS,), 16.0), ("create_fdiv", (FLOATS, FLOATS), 20.0),
         ("create_precise_divf", (FLOATS, FLOATS), 20.0), ("create_floor", (FLOATS,), 4.0), ("create_erf", (FLOATS,), 32.0),
@@ -43,6 +44,17 @@ def test_functions_take_longer_than_additions_and_are_one_operation_each(
     machine.counts = Counts()
     getattr(machine, name)(*operands)
     assert (machine.counts.flops, machine.counts.operations) == (each * 64, 64.0)
+
+
+@pytest.mark.parametrize("dry", [True, False])
+def test_a_watch_for_overflow_is_no_work(dry: bool) -> None:
+    """Triton's interpreter adds again in 64 bits for an assertion, which no GPU runs: that would be 8 operations."""
+    machine, semantic = the_machine()
+    machine.map([], dry=dry)
+    machine.counts = Counts()
+    one = tl.tensor(WHOLE, tl.block_type(tl.int32, [64]))
+    semantic.add(one, one, True)
+    assert (machine.counts.flops, machine.counts.operations) == (2.0 * 64, 64.0)
 
 
 def test_a_special_function_takes_what_the_card_makes_of_it() -> None:

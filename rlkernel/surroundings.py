@@ -1,4 +1,4 @@
-"""What the code of a reference file finds around it, and what of that is left behind: nothing.
+"""What the code of a reference file finds around it, and which of its settings are undone behind it.
 
 A file may set torch's defaults, switch gradients off or name a GPU. Its defaults hold wherever its code runs, as they would in a
 process of its own, and nowhere else: other files are judged in the same process. Where there is no GPU, the host is in its place.
@@ -43,12 +43,26 @@ def _default_device() -> torch.device | None:
     return None if context is None else context.device
 
 
+def _product_precision() -> str | None:
+    """The precision of float32 products, which a host with such instructions may lower to bfloat16; None where torch does not say
+    it, because code has used its newer names."""
+    try:
+        return torch.get_float32_matmul_precision()
+    except RuntimeError:
+        return None
+
+
+def _set_product_precision(value: str | None) -> None:
+    torch.set_float32_matmul_precision(value or "highest")
+
+
 _SETTINGS: tuple[tuple[Callable[[], Any], Callable[[Any], Any]], ...] = (
     (torch.get_default_dtype, torch.set_default_dtype),
     (_default_device, torch.set_default_device),
     (torch.is_grad_enabled, torch._C._set_grad_enabled),
     (torch.get_deterministic_debug_mode, torch.set_deterministic_debug_mode),
     (torch.get_num_threads, torch.set_num_threads),
+    (_product_precision, _set_product_precision),
 )
 """How settings of the process are read and set that a file may change."""
 

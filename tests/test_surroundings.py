@@ -29,13 +29,16 @@ SETTINGS = (
     "torch.set_grad_enabled(False)",
     "torch.use_deterministic_algorithms(True)",
     "torch.set_num_threads(7)",
+    "torch.set_float32_matmul_precision('medium')",
+    "torch.backends.cuda.matmul.fp32_precision = 'tf32'",
 )
 
 NO_GPU = pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU is there")
 
 
 def held() -> tuple[object, ...]:
-    return as_set(), torch.is_grad_enabled(), torch.get_deterministic_debug_mode(), torch.get_num_threads()
+    threads, products = torch.get_num_threads(), torch.get_float32_matmul_precision()
+    return as_set(), torch.is_grad_enabled(), torch.get_deterministic_debug_mode(), threads, products
 
 
 @pytest.mark.parametrize("settings", [*SETTINGS, SETTINGS[1] + "\n1 / 0"])

@@ -44,6 +44,9 @@ SHARE = 0.25
 """The share of indices that repeat a neighbour; one at least."""
 FEW = 1.0 / 16
 """The share of indices that meet in a draw up to which more of them do in a round of its own."""
+MOST_DRAWS = 16
+"""Draws of which one must hold indices that meet, where a reference stores by them: else they are different on purpose, as the
+experts of a token are, and who counts them may be right."""
 MEET = "indices that meet"
 TIES = "equal numbers among its inputs"
 """What stands behind a miss in such rounds."""
@@ -200,6 +203,7 @@ def repeats_of(reference: SeededReference) -> tuple[Repeated | Emptied, ...]:
         Repeated(place, axis)
         for place, axis in sorted(either.items())
         if all(_hardly_meet(tensors[place], axis) for tensors in (given, again))
+        and (place not in watching.axes or _meet_by_chance(reference, place, axis))
     ]
     valued = [Repeated(place, None) for place in sorted(watching.valued) if holds_numbers(given[place])]
 
@@ -222,7 +226,15 @@ def _hardly_meet(tensor: torch.Tensor, axis: int) -> bool:
     in every third draw, and whoever is wrong there would be right by chance."""
     if tensor.dtype not in WHOLE or not tensor.dim() or tensor.shape[axis] < 2:
         return False
-    ordered = tensor.sort(axis).values
     places = torch.arange(tensor.shape[axis], device=tensor.device).view([-1] + [1] * (tensor.dim() - 1 - axis % tensor.dim()))
-    meet = int((ordered.diff(dim=axis) == 0).sum())
-    return meet <= FEW * tensor.numel() and not bool((ordered == places).all())
+    return _meeting(tensor, axis) <= FEW * tensor.numel() and not bool((tensor.sort(axis).values == places).all())
+
+
+def _meet_by_chance(reference: SeededReference, place: int, axis: int) -> bool:
+    """Whether indices meet along an axis in one of some draws."""
+    return any(_meeting(tensors_of(reference.inputs(seed))[place], axis) for seed in range(MOST_DRAWS))
+
+
+def _meeting(tensor: torch.Tensor, axis: int) -> int:
+    """How many indices are equal to another one along an axis."""
+    return int((tensor.sort(axis).values.diff(dim=axis) == 0).sum())

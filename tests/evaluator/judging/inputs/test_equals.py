@@ -16,11 +16,11 @@ import torch
 import torch.nn as nn
 
 class Model(nn.Module):
-    def forward(self, x, rows, perm):
+    def forward(self, x, rows, perm, named):
         return {answer}
 
 def get_inputs():
-    return [torch.randn(64, 8), torch.randperm(640)[:64], torch.randperm(64)]
+    return [torch.randn(64, 8), torch.randperm(640)[:64], torch.randperm(64), torch.randint(0, 2000, (64,))]
 
 def get_init_inputs():
     return []
@@ -41,12 +41,13 @@ def reference(answer: str) -> Reference:
         ("torch.zeros(8, 640).scatter_add(1, rows.view(1, -1).expand(8, -1), x.t())", [(1, 0)]),  # the input's axis
         ("torch.zeros(640, 8).index_add(0, rows.view(2, 32)[0], x[:32])", []),  # a part of an input
         ("torch.zeros(640, 8).index_copy(0, rows, x)", []),  # which is left open where indices meet
-        ("torch.ones(640, 8).index_copy(0, rows, 2 * torch.ones(640, 8)[rows])", [(1, 0)]),  # which stores the same for all
-        ("torch.ones(640).index_put((rows,), torch.arange(640.0)[rows])", [(1, 0)]),
-        ("torch.ones(640).index_put((rows,), x[:, 0])", []),
-        ("torch.ones(640).scatter(0, rows, torch.arange(640.0)[rows])", [(1, 0)]),
-        ("torch.ones(640).scatter(0, rows, 3.0)", [(1, 0)]),
-        ("torch.ones(640).scatter(0, rows, x[:, 0])", []),
+        ("torch.ones(2000, 8).index_copy(0, named, 2 * torch.ones(2000, 8)[named])", [(3, 0)]),  # which stores the same for all
+        ("torch.ones(2000).index_put((named,), torch.arange(2000.0)[named])", [(3, 0)]),
+        ("torch.ones(2000).index_put((named,), x[:, 0])", []),
+        ("torch.ones(2000).scatter(0, named, torch.arange(2000.0)[named])", [(3, 0)]),
+        ("torch.ones(2000).scatter(0, named, 3.0)", [(3, 0)]),
+        ("torch.ones(2000).scatter(0, named, x[:, 0])", []),
+        ("torch.ones(640).scatter(0, rows, 3.0)", []),  # which are different in every draw
         ("torch.zeros(640, 8).index_add(0, rows, x) + torch.zeros(640, 8).index_copy(0, rows, x)", []),
         ("torch.zeros(64, 8).index_add(0, perm, x)", []),  # a permutation stays one
         ("torch.zeros(640, 8).index_add(0, rows * 0, x)", []),  # they meet as it is

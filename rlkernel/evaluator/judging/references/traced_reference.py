@@ -16,9 +16,10 @@ from rlkernel.evaluator.judging.costs.without_kernels import without_kernels
 from rlkernel.evaluator.judging.references.arguments import arguments
 from rlkernel.evaluator.judging.references.reference_calls import tensors_of
 from rlkernel.evaluator.messages.judgement import KnownInput
+from rlkernel.evaluator.program.operators import writes
 from rlkernel.evaluator.program.replaced import attributes, hold, holding, newly_replaced
 from rlkernel.evaluator.program.replay import Replay
-from rlkernel.evaluator.program.schema import Program
+from rlkernel.evaluator.program.schema import Op, Program
 from rlkernel.evaluator.program.tensors import meta_tensors
 from rlkernel.evaluator.trace.devices import CUDA
 from rlkernel.evaluator.trace.forms import form_of
@@ -30,6 +31,9 @@ from rlkernel.evaluator.trace.shims import answering_as
 from rlkernel.reference import Reference
 from rlkernel.surroundings import surroundings
 from rlkernel.types import Precision
+
+TENSORS = "return tensors, or lists or dicts of them, or change an input"
+"""What a forward that does neither should do."""
 
 
 class TracedReference:
@@ -83,12 +87,10 @@ class TracedReference:
             self.recorder.reading.begin()
             with holding(model):
                 returned = model(*inputs)
-            if not tensors_of(returned):
-                raise BrokenReference(
-                    f"{self.name}: forward returns {_words(returned)}; return tensors, or lists or dicts of them"
-                )
             output = encode_output(returned, self.recorder)
             reads, steps = self.recorder.reading.finish(), self.recorder.phase()
+            if not tensors_of(returned) and not any(isinstance(step, Op) and writes(step) for step in steps):
+                raise BrokenReference(f"{self.name}: forward returns {_words(returned)}; {TENSORS}")
             form = form_of(ids, [*reads, *steps], output, began)
             forms.append((form.rows, form.outer))
             if not flip:

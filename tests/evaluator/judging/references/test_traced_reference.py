@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,9 @@ from rlkernel.errors import BrokenReference
 from rlkernel.evaluator.devices import H200
 from rlkernel.evaluator.judging.costs.needs import need
 from rlkernel.evaluator.judging.preparing import prepare
+from rlkernel.evaluator.judging.references.traced_reference import TENSORS, TracedReference
 from rlkernel.evaluator.program.schema import Op
+from rlkernel.reference import load_reference
 from rlkernel.types import Precision
 from tests.evaluator.judging.test_oracle import ATTRIBUTE
 
@@ -164,3 +168,25 @@ def test_a_reference_that_launches_a_kernel_is_refused_in_one_line(tmp_path: Pat
         prepare(source, "scaled", H200, Precision.PYTORCH)
     with pytest.raises(BrokenReference, match=line):
         need(source, "scaled", H200)
+
+
+@pytest.mark.parametrize(
+    ("forward", "why"),
+    [
+        ("torch.relu(x)", "forward returns nothing"),
+        ("return 3", "forward returns int, in which no tensor is found"),
+        ("x.relu_()", None),
+        ("return {'relu': [torch.relu(x)]}", None),
+    ],
+)
+def test_a_forward_returns_tensors_or_changes_an_input(forward: str, why: str | None) -> None:
+    source = f"""
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        {forward}
+def get_inputs():
+    return [torch.randn(8)]
+"""
+    with nullcontext() if why is None else pytest.raises(BrokenReference, match=re.escape(f"{why}; {TENSORS}")):
+        TracedReference(load_reference(source, small=False, name="p"), H200)

@@ -85,6 +85,8 @@ class Judged:
     switched: bool = False
     """Whether a kernel is given a truth value at full shape that it is not given at these sizes, such as `EVEN=True`, or whole
     launches take a side of a branch there that none takes here."""
+    by_chance: bool = False
+    """Whether too little of an output may be written at full shape, see `Priced.by_chance`."""
 
     @property
     def is_wrong(self) -> bool:
@@ -154,7 +156,9 @@ class CpuJudge:
             unfilled = ran.unfilled or bool(_without_programs(small.program) - _without_programs(full.program))
             short = frozenset(extent for extent in ran.short if extent.place < SIDES)
             switched = len(short) < len(ran.short) or bool(_truths(full.program) - _truths(small.program))
-            return Judged(combine(facts, now), facts.same_work, short, unfilled, ran.work, ran.limited, switched)
+            return Judged(
+                combine(facts, now), facts.same_work, short, unfilled, ran.work, ran.limited, switched, priced.by_chance
+            )
 
         return await anyio.to_thread.run_sync(judged)  # of up to 131,072 steps
 

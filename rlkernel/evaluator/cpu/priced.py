@@ -34,7 +34,7 @@ def priced_at_full(request: RunRequest, compiled: dict[int, int], body: bytes) -
     told = extents.told
     unread = pricing.shares.unread(request.reads, lambda: _small_shares(request, compiled, body), OF_SAMPLED if told else READ)
     efforts = machine.efforts.of(request.full)
-    return Priced(tuple(rows), unwritten, pricing.idle, repeated, unread, left_out, told, efforts)
+    return Priced(tuple(rows), unwritten, pricing.idle, repeated, unread, left_out, told, efforts, by_chance=pricing.by_chance)
 
 
 def _small_shares(request: RunRequest, compiled: dict[int, int], body: bytes) -> Shares:

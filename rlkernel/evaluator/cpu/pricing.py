@@ -84,6 +84,11 @@ class Stores:
         found = self._of.get(output.untyped_storage()._cdata, _Stored())
         return found.by_kernel and (found.written + found.by_chance < WRITTEN * size or found.reached < REACHED * size)
 
+    def perhaps_too_few(self, output: torch.Tensor, size: float) -> bool:
+        """Whether launches may write too little of an output, because chance decides whether that is seen."""
+        found = self._of.get(output.untyped_storage()._cdata, _Stored())
+        return found.by_chance > 0 and found.written - found.by_chance < WRITTEN * size
+
 
 class Pricing:
     """One Program at full shape. Nothing is computed: launches are followed without memory, operators by their tables."""
@@ -100,6 +105,8 @@ class Pricing:
         self._alike = Alike()
         self.shares = Shares()
         """What the forward that was priced last touches."""
+        self.by_chance = False
+        """Whether chance decides if too little of an output is seen to be written there."""
 
     @property
     def idle(self) -> dict[int, int]:
@@ -161,6 +168,7 @@ class Pricing:
         stores = Stores()
         rows, outputs = self.follow(meta_tensors(specs.init_inputs), meta_tensors(specs.inputs), configs, rooms, stores)
         sizes = written if len(written) == len(outputs) else [o.numel() * o.element_size() for o in outputs]
+        self.by_chance = any(stores.perhaps_too_few(output, size) for output, size in zip(outputs, sizes, strict=True))
         return rows, any(stores.too_few(output, size) for output, size in zip(outputs, sizes, strict=True))
 
     def follow(

@@ -178,6 +178,8 @@ class Priced:
     """Kernel -> its operations, and the elements of the blocks that it stores."""
     held: tuple[Held, ...] = ()
     """The comparisons with a fixed number that were not made where results are compared, or with nothing above zero."""
+    by_chance: bool = False
+    """Chance decides whether too little of an output is seen to be written: few programs were followed, and these differ."""
 
 
 @dataclass(frozen=True, slots=True)

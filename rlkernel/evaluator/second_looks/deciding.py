@@ -50,6 +50,7 @@ from rlkernel.evaluator.ended import Ended
 from rlkernel.evaluator.judging.sizes.counterparts import Counterparts
 from rlkernel.evaluator.judging.sizes.host_limits import HostLimits, limited
 from rlkernel.evaluator.judging.sizes.own_sizes import OwnSizes, named
+from rlkernel.evaluator.judging.sizes.resizing import Sizes
 from rlkernel.evaluator.judging.undecided import Undecided, told
 from rlkernel.evaluator.judging.verdict import LIMITED
 from rlkernel.evaluator.processes.child import Child
@@ -141,7 +142,9 @@ class SecondLooks:
             wide = await show(self._looks, one, right, widths)
             longer = wide if isinstance(wide, (Evaluation, Undecided)) else longer
         if found.switched and not isinstance(longer, Evaluation):
-            return await fill(self._looks, one) or longer
+            longer = await fill(self._looks, one) or longer
+        if found.by_chance and not isinstance(longer, Evaluation):
+            return await self._wrong_at_full(one) or longer
         return longer
 
     async def _right_at_full(self, one: Candidate) -> bool:
@@ -150,12 +153,25 @@ class SecondLooks:
         groups: who has it is wrong where the two change apart, whatever it does at full shape."""
         if not await anyio.to_thread.run_sync(repeated_sizes, one.problem, one.code):
             return False
-        filling = await self._looks.stages.lengthened(one.oracle, one.problem, None)
-        sources = (look.source for look in filling if is_whole(replace(one.problem, source=look.source)))
-        if (whole := next(sources, None)) is None:
-            return False
-        found = await self._looks.look(one, whole, one.at_full.unpriced(), doubted=True, patient=True)
+        _, found = await self._at_full(one)
         return isinstance(found, Judged) and found.same_work and found.evaluation.correct and not found.is_wrong
+
+    async def _wrong_at_full(self, one: Candidate) -> Evaluation | None:
+        """What is wrong at the full shape itself with a candidate that may write too little there, where that is little enough
+        work."""
+        sizes, found = await self._at_full(one)
+        if isinstance(found, Judged) and found.is_wrong:
+            return replace(found.evaluation, sizes=sizes)
+        return None
+
+    async def _at_full(self, one: Candidate) -> tuple[Sizes, Judged | Ended | None]:
+        """The sizes of the full shape, and what a candidate does there; None where that is too much work."""
+        filling = await self._looks.stages.lengthened(one.oracle, one.problem, None)
+        for look in filling:
+            if is_whole(replace(one.problem, source=look.source)):
+                at_full = one.at_full.unpriced()
+                return look.sizes, await self._looks.look(one, look.source, at_full, doubted=True, patient=True)
+        return {}, None
 
     async def _limited(self, one: Candidate, source: str, *, unseen: bool = False) -> bool:
         """Whether a candidate does the work of the full shape where the numbers that its host code holds sizes against are as

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -45,3 +47,14 @@ def test_new_memory_begins_anew() -> None:
     stores.of_operator(EMPTY, [], [out], works=False)  # as where what was there is given up, and its identity is given again
     stores.of_kernel(stored(out, 1600.0))
     assert stores.too_few(out, 3200)
+
+
+def test_what_chance_may_have_left_out_is_not_too_little_but_perhaps_so() -> None:
+    out, stores = meta(100, 8), Stores()
+    stores.of_kernel(replace(stored(out, 2880.0), left_out={0: 320.0}, by_chance={0: 320.0}))
+    assert not stores.too_few(out, 3200) and stores.perhaps_too_few(out, 3200)
+    stores.of_kernel(stored(out, 600.0))
+    assert not stores.perhaps_too_few(out, 3200), "more than chance may have added"
+    whole = Stores()
+    whole.of_kernel(stored(out, 3200.0))
+    assert not whole.perhaps_too_few(out, 3200)

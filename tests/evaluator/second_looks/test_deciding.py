@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
@@ -105,3 +106,14 @@ async def test_who_has_a_size_as_a_number_and_is_right_at_the_full_shape_is_righ
     found = await after(judge, judged(Status.CORRECT, LOOP), code, looks=(*LOOKS[:1], *(WHOLE,) * there))
     assert (found and found.status) == status
     assert judge.asked == ["columns", *(WHOLE.source,) * (there and code == "8192")]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("by_chance", [True, False])
+async def test_who_perhaps_writes_too_little_by_chance_is_looked_at_where_all_is_written(by_chance: bool) -> None:
+    judge = Judge(**{WHOLE.source: judged(Status.INCORRECT)})
+    found = await after(judge, replace(judged(), by_chance=by_chance), looks=(WHOLE,))
+    assert judge.asked == [WHOLE.source] * by_chance
+    assert (found.status, found.sizes) == (Status.INCORRECT, WHOLE.sizes) if by_chance else found is None
+    right = Judge(**{WHOLE.source: judged()})
+    assert await after(right, replace(judged(), by_chance=by_chance), looks=(WHOLE,)) is None

@@ -147,7 +147,7 @@ class CpuJudge:
             facts = Facts(
                 program=full.program, same_work=census(small.program) == census(full.program), kernels=_by_step(kernels),
                 rows=priced.rows, live=_by_source(small.program, full.program, ran.live), unwritten=priced.unwritten,
-                unread=priced.unread, limited=ran.limited, tunes=ran.tunes, effort=ran.effort,
+                unread=priced.unread, limited=ran.limited, tunes=ran.tunes, effort=ran.effort, told=priced.told,
                 matches=compared.matches, other_mode_only=compared.other and small.other is not None, detail=compared.detail,
                 error=compared.error, close=compared.close, times=Times.modelled(brief.reference_us, modelled_us),
                 floor_us=told.floor_us, products=brief.products, least_share=told.least_share,

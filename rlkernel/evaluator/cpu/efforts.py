@@ -2,9 +2,10 @@
 
 A candidate may be right at the small size and leave out work at full shape alone, whatever tells it that: 24 turns of a loop that
 are `24 - (n >> 20)`, an `if n == 16777216`, a number of turns that host code gives. Bytes and products have floors of their own;
-what else a kernel computes for an element does not become less where a problem becomes larger. Elements that masks leave out
+what else a kernel computes for an element does not become less where a problem becomes larger. Floating-point operations count:
+whole numbers are places and masks, which a kernel may do without where its blocks are filled. Elements that masks leave out
 count, so that a block that is not filled takes as much for each of its elements as one that is. What the elements of a block
-share, such as the place where its row begins, becomes less for each of them where blocks are larger, and is not asked for.
+share, such as a factor of their row, becomes less for each of them where blocks are larger, and is not asked for.
 Source: ours.
 """
 
@@ -15,8 +16,10 @@ from collections.abc import Mapping
 from rlkernel.evaluator.judging.costs.counts import Counts
 from rlkernel.evaluator.program.schema import Program
 
+FEW = 4.0
+"""Operations for an element below which a kernel is not asked: those that a mask takes may be most of them."""
 Effort = tuple[float, float]
-"""Operations, and elements of the blocks that are stored."""
+"""Floating-point operations, and elements of the blocks that are stored."""
 Part = tuple[float, float, float]
 """The same, and those of the operations that a block's elements do not share."""
 
@@ -30,7 +33,7 @@ class Efforts:
     def note(self, source: str, counts: Counts) -> None:
         """A kernel was launched."""
         operations, lanes, unshared = self._of.get(source, (0.0, 0.0, 0.0))
-        self._of[source] = operations + counts.operations, lanes + counts.lanes, unshared + counts.for_elements
+        self._of[source] = operations + counts.on_floats, lanes + counts.lanes, unshared + counts.for_elements
 
     def of(self, program: Program) -> dict[int, Effort]:
         """Function -> the effort of its launches, where `program` ran."""
@@ -43,7 +46,7 @@ class Efforts:
         done = expected = 0.0
         for function, (operations, lanes) in full.items():
             _, stored, here = self._of.get(program.functions[function].source, (0.0, 0.0, 0.0))
-            if stored and lanes:
+            if stored and lanes and here >= FEW * stored:
                 done += operations
                 expected += here / stored * lanes
         return done / expected if expected else 1.0

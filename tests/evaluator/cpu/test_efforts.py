@@ -16,7 +16,7 @@ PROGRAM: Any = SimpleNamespace(functions=[SimpleNamespace(source=name) for name 
 def efforts(**counts: tuple[float, float]) -> Efforts:
     made = Efforts()
     for name, (operations, lanes) in counts.items():
-        made.note(name, Counts(operations=operations, lanes=lanes))
+        made.note(name, Counts(on_floats=operations, lanes=lanes))
     return made
 
 
@@ -35,7 +35,7 @@ def test_a_kernel_counts_by_what_it_would_compute_at_full_shape() -> None:
 
 def test_launches_of_one_kernel_are_one_effort() -> None:
     full = efforts(a=(100.0, 10.0))
-    full.note("a", Counts(operations=300.0, lanes=10.0))
+    full.note("a", Counts(on_floats=300.0, lanes=10.0))
     assert full.of(PROGRAM) == {0: (400.0, 20.0)}
 
 
@@ -46,16 +46,26 @@ def test_nothing_is_said_of_what_is_launched_or_stores_at_one_size_alone() -> No
 
 
 def test_what_the_elements_of_a_block_share_is_not_asked_for() -> None:
-    """Where a row begins is computed once for it: 8 elements take 24 operations here, and 1,024 take 1,040 at full shape."""
+    """A factor of a row is computed once for it: 8 elements take 48 operations here, and 1,024 take 4,112 at full shape."""
     here = Efforts()
     counts = Counts(lanes=8.0, widest=8)
-    for elements in (1.0,) * 16 + (8.0,):
-        counts.compute(elements)
+    for elements in (1.0,) * 16 + (8.0,) * 4:
+        counts.compute(elements, floats=True)
     here.note("a", counts)
-    assert here.share(efforts(a=(1040.0, 1024.0)).of(PROGRAM), PROGRAM) == pytest.approx(1040 / 1024)
+    assert here.share(efforts(a=(4112.0, 1024.0)).of(PROGRAM), PROGRAM) == pytest.approx(4112 / 4096)
 
 
 def test_single_numbers_that_are_stored_share_nothing() -> None:
     counts = Counts(lanes=1.0, widest=1)
-    counts.compute(1.0)
+    counts.compute(1.0, floats=True)
     assert counts.for_elements == 1.0
+
+
+def test_whole_numbers_and_kernels_of_few_operations_are_not_asked() -> None:
+    """A mask takes places and a choice, which a kernel does without where its blocks are filled."""
+    here, counts = Efforts(), Counts(lanes=8.0, widest=8)
+    for floats in (True, True, False, False, False):
+        counts.compute(8.0, floats=floats)
+    here.note("a", counts)
+    assert here.of(PROGRAM) == {0: (16.0, 8.0)}
+    assert here.share(efforts(a=(8.0, 8.0)).of(PROGRAM), PROGRAM) == 1.0, "two operations for an element"

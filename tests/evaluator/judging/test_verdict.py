@@ -107,6 +107,9 @@ def test_who_computes_less_for_an_element_at_full_shape_is_told_how_much_less() 
     assert found.status is Status.IMPLAUSIBLE
     assert found.detail.startswith("58% of what kernels compute for an element where results are compared is done at full shape")
     assert combine(replace(FACTS, effort=0.8), Seconds()).correct
+    told = replace(FACTS, told=True)  # lengths in memory may leave less of each block
+    assert combine(replace(told, effort=0.58), Seconds()).correct
+    assert combine(replace(told, effort=0.48), Seconds()).status is Status.IMPLAUSIBLE
 
 
 def test_what_leads_to_elements_stands_for_no_products_that_are_needed_whole() -> None:

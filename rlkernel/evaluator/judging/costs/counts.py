@@ -61,7 +61,7 @@ class Counts:
     widest: int = 0
     """The elements of the largest block that is stored."""
     by_elements: dict[float, float] = field(default_factory=dict)
-    """Elements of a value -> the operations on values of so many; without products."""
+    """Elements of a value -> the floating-point operations on values of so many; without products."""
     atomics: dict[int, float] = field(default_factory=dict)
     """Address -> the atomics on the word that lies there: of the words that most of them meet at."""
     scattered: dict[int, float] = field(default_factory=dict)
@@ -93,16 +93,17 @@ class Counts:
     def compute(self, operations: float, slower: float = 1.0, *, floats: bool = False) -> None:
         """Count operations on the general units, which take so many times as long as an addition."""
         self.operations += operations
-        self.by_elements[operations] = self.by_elements.get(operations, 0.0) + operations
-        self.on_floats += operations if floats else 0.0
+        if floats:
+            self.on_floats += operations
+            self.by_elements[operations] = self.by_elements.get(operations, 0.0) + operations
         self.flops += slower * operations
 
     @property
     def for_elements(self) -> float:
-        """The operations but for those on a value that several elements of a stored block share, such as where its row begins: a
-        larger block has as many of them."""
+        """The floating-point operations but for those on a value that several elements of a stored block share, such as a factor
+        of its row: a larger block has as many of them."""
         shared = (done for size, done in self.by_elements.items() if size * SHARED <= self.widest or size == 1 < self.widest)
-        return self.operations - sum(shared)
+        return self.on_floats - sum(shared)
 
     def queue_up(self, addresses: np.ndarray[Any, Any], each: float) -> None:
         """Count an atomic for each of these addresses, which takes as long as so many do."""

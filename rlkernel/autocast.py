@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -37,19 +37,22 @@ def wanted(name: str, lower: torch.dtype | None) -> torch.dtype | None:
     return lower if name in LOWER else torch.float32 if name in FULL else None
 
 
-def is_cast(value: Any, dtype: torch.dtype) -> bool:
-    """Whether an argument is a tensor that is cast to `dtype`."""
-    return isinstance(value, torch.Tensor) and value.is_floating_point() and value.dtype not in (dtype, torch.float64)
+def _to(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    return tensor.to(dtype)
 
 
-def cast(dtype: torch.dtype | None, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-    """An operator's arguments, cast to a dtype if there is one."""
+def cast(
+    dtype: torch.dtype | None, args: tuple[Any, ...], kwargs: dict[str, Any],
+    by: Callable[[torch.Tensor, torch.dtype], torch.Tensor] = _to,
+) -> tuple[tuple[Any, ...], dict[str, Any]]:  # fmt: skip
+    """An operator's arguments, cast to a dtype if there is one. by: how a tensor is cast."""
+    if dtype is None:
+        return args, kwargs
 
     def one(value: Any) -> Any:
         if isinstance(value, (list, tuple)):
-            return [one(item) for item in value]
-        return value.to(dtype) if dtype is not None and is_cast(value, dtype) else value
+            return type(value)([one(item) for item in value])
+        is_cast = isinstance(value, torch.Tensor) and value.is_floating_point() and value.dtype not in (dtype, torch.float64)
+        return by(value, dtype) if is_cast else value
 
-    if dtype is None:
-        return list(args), kwargs
-    return [one(value) for value in args], {key: one(value) for key, value in kwargs.items()}
+    return tuple(one(value) for value in args), {key: one(value) for key, value in kwargs.items()}

@@ -135,7 +135,7 @@ class _Here(TorchFunctionMode):
             return args[0]
         if func is torch.device:
             return func(*args, **(kwargs or {}))
-        given = [_here(value) for value in args], {key: _here(value) for key, value in (kwargs or {}).items()}
+        given = tuple(_here(value) for value in args), {key: _here(value) for key, value in (kwargs or {}).items()}
         if func is torch.nn.functional.scaled_dot_product_attention:  # which has another operator on each device
             given = autocast.cast(autocast.wanted(func.__name__, self.autocast), *given)
         return func(*given[0], **given[1])

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from rlkernel.autocast import is_cast, wanted
+from rlkernel.autocast import cast, wanted
 
 
 class DependsOnDefault(Exception):
@@ -17,19 +17,13 @@ def cast_as_autocast_would(
     recorder: Any, lower: torch.dtype | None, func: Any, args: Any, kwargs: dict[str, Any]
 ) -> tuple[Any, dict[str, Any]]:
     """The arguments as `torch.autocast("cuda")` with the dtype `lower` hands them on; the casts are recorded."""
-    dtype = wanted(func._schema.name.partition("::")[2], lower)
-    if dtype is None:
-        return args, kwargs
 
-    def cast(value: Any) -> Any:
-        if isinstance(value, (list, tuple)):
-            return type(value)(cast(item) for item in value)
-        if is_cast(value, dtype):
-            with recorder:
-                return torch.ops.aten._to_copy.default(value, dtype=dtype)
-        return value
+    def recorded(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        with recorder:
+            made: torch.Tensor = torch.ops.aten._to_copy.default(tensor, dtype=dtype)
+        return made
 
-    return tuple(cast(value) for value in args), {key: cast(value) for key, value in kwargs.items()}
+    return cast(wanted(func._schema.name.partition("::")[2], lower), args, kwargs, recorded)
 
 
 def cast_to_default(recorder: Any, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:

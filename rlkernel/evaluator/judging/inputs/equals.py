@@ -227,14 +227,16 @@ def _hardly_meet(tensor: torch.Tensor, axis: int) -> bool:
     if tensor.dtype not in WHOLE or not tensor.dim() or tensor.shape[axis] < 2:
         return False
     places = torch.arange(tensor.shape[axis], device=tensor.device).view([-1] + [1] * (tensor.dim() - 1 - axis % tensor.dim()))
-    return _meeting(tensor, axis) <= FEW * tensor.numel() and not bool((tensor.sort(axis).values == places).all())
+    ordered = tensor.sort(axis).values
+    return _meeting(ordered, axis) <= FEW * tensor.numel() and not bool((ordered == places).all())
 
 
 def _meet_by_chance(reference: SeededReference, place: int, axis: int) -> bool:
     """Whether indices meet along an axis in one of some draws."""
-    return any(_meeting(tensors_of(reference.inputs(seed))[place], axis) for seed in range(MOST_DRAWS))
+    draws = (tensors_of(reference.inputs(seed))[place] for seed in range(MOST_DRAWS))
+    return any(_meeting(tensor.sort(axis).values, axis) for tensor in draws)
 
 
-def _meeting(tensor: torch.Tensor, axis: int) -> int:
-    """How many indices are equal to another one along an axis."""
-    return int((tensor.sort(axis).values.diff(dim=axis) == 0).sum())
+def _meeting(ordered: torch.Tensor, axis: int) -> int:
+    """How many indices, sorted along an axis, are equal to the one before."""
+    return int((ordered.diff(dim=axis) == 0).sum())

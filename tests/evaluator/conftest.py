@@ -5,6 +5,7 @@ Not per session: while it is open, its event loop belongs to the thread, and a t
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
@@ -27,6 +28,14 @@ def _precision_as_torch_ships() -> Iterator[None]:
     """Whoever judges in this process leaves its precision set."""
     yield
     set_precision(Precision.PYTORCH)
+
+
+@pytest.fixture(autouse=True)
+def _triton_as_it_ships() -> Iterator[None]:
+    """Whoever interprets in this process takes back what the interpreter changed: tests of other files compile in it."""
+    yield
+    triton = sys.modules.get("triton.runtime.interpreter")
+    assert triton is None or type(triton.interpreter_builder) is triton.InterpreterBuilder, "see patches.taken_back"
 
 
 @pytest.fixture(scope="module")

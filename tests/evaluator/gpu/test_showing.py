@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -26,7 +25,7 @@ from rlkernel.evaluator.messages.judgement import (
     Shown,
     Stress,
 )
-from rlkernel.evaluator.program.schema import Op
+from rlkernel.evaluator.program.schema import Op, Program
 from rlkernel.evaluator.program.values import TensorRef
 from rlkernel.types import Precision
 from tests.evaluator.gpu.test_problem import Played
@@ -66,9 +65,8 @@ def known(room: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def studied(answer: str, operator: str = "add", *, y: str = BOTH, made: str = "pass", shown: bool = True) -> Known:
         problem = room.problem.GpuProblem(SOURCE.format(answer=answer, y=y, made=made), "problem")
-        program = SimpleNamespace(
-            forward=tuple(Op(f"aten.{name}.default", (TensorRef(1),), {}, (2,)) for name in operator.split())
-        )
+        forward = tuple(Op(f"aten.{name}.default", (TensorRef(1),), {}, (2,)) for name in operator.split())
+        program = Program((), (), (), {}, (), forward, None)
         found: Known = problem.study(program, Played(), Precision.PYTORCH, stress=True, shown=shown)
         return found
 
@@ -319,7 +317,7 @@ def test_who_is_right_is_right_in_all_rounds_of_a_study(
 ) -> None:
     source = SOURCE.format(answer=answer, y="", made="pass").replace("x, y)", "x)").replace("64, 32), ]", "4, 8)]")
     problem = room.problem.GpuProblem(source, "right")
-    program = SimpleNamespace(forward=(Op(f"aten.{operator}.default", (TensorRef(1),), {}, (2,)),))
+    program = Program((), (), (), {}, (), (Op(f"aten.{operator}.default", (TensorRef(1),), {}, (2,)),), None)
     found = problem.study(program, Played(), Precision.PYTORCH, stress=True, shown=True)
     assert len(list(found.shown)) == rounds and found.stress is Stress.EXTREME
     monkeypatch.setattr(room.problem, "GpuProblem", lambda *given: problem)

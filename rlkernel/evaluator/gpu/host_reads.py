@@ -7,7 +7,7 @@ once to note what it reads, and then timed, with the same numbers at once and wi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -15,6 +15,7 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from rlkernel.evaluator.judging.references.reference_calls import call
+from rlkernel.evaluator.program.value_lengths import BY_VALUES
 
 _aten = torch.ops.aten
 _CHECKS = (_aten._linalg_check_errors.default,)
@@ -31,12 +32,20 @@ class HostReads(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None) -> Any:
         kwargs = kwargs or {}
-        if not _reads(func, args, kwargs):
-            return func(*args, **kwargs)
+        if str(func) in BY_VALUES and is_of_gpu(args[0]):
+            found = BY_VALUES[str(func)](self._number_of, *args, **kwargs)
+            return func(*args, **kwargs) if found is None else found
+        return self._read(lambda: func(*args, **kwargs)) if _reads(func, args, kwargs) else func(*args, **kwargs)
+
+    def _number_of(self, tensor: torch.Tensor, question: Callable[[torch.Tensor], torch.Tensor]) -> int:
+        """How long a result is, for which the host would wait."""
+        return int(self._read(lambda: int(question(tensor))))
+
+    def _read(self, ask: Callable[[], Any]) -> Any:
         if self._known is not None:
             for value in self._known:  # the next one; a host that reads more than it has read before waits
                 return value.clone() if isinstance(value, torch.Tensor) else value
-        value = func(*args, **kwargs)
+        value = ask()
         self.noted.append(value.clone() if isinstance(value, torch.Tensor) else value)
         return value
 

@@ -22,7 +22,7 @@ from rlkernel.evaluator.judging.inputs.told import told_shares
 from rlkernel.evaluator.judging.inputs.unshown import may_hide as may_hide_effects
 from rlkernel.evaluator.judging.inputs.unshown import plants_of
 from rlkernel.evaluator.judging.references.ending import FEWEST_AT_OTHER_SIZES, Endless, Usual
-from rlkernel.evaluator.judging.references.reference_calls import tensors_of
+from rlkernel.evaluator.judging.references.reference_calls import call, tensors_of
 from rlkernel.evaluator.judging.references.traced_reference import TracedReference
 from rlkernel.evaluator.judging.sizes.counterparts import Shape, counterparts
 from rlkernel.evaluator.judging.sizes.counting import counts_elements
@@ -42,6 +42,10 @@ MOST_LOOKED_AT = 1 << 24
 """Elements of inputs and weights up to which their values are looked at; with more, a part of them may hide another."""
 MOST_DRAWN = 1 << 22
 """Elements of inputs and weights up to which they are drawn at full shape, to see how large their whole numbers are."""
+
+
+SHAPES_DRAWN = 3
+"""How often a forward that does what values say is called to see whether its outputs have other shapes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,8 @@ def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision
     small, full = load_reference(source, small=True, name=name), load_reference(source, small=False, name=name)
     try:
         traced_small = TracedReference(small, profile)
+        if traced_small.asks_values:
+            _returns_one_shape(small)
         replaced = traced_small.replaced
         if traced_small.keeps:
             replaced = tuple(dict.fromkeys((*replaced, *drawn(small.model(0), small.model(1)))))
@@ -113,6 +119,19 @@ def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision
     return Prepared(
         small, variants, traced_small.modal, costs, traced_full.program, numbers, counts, distances, widths, plants, known, told
     )  # fmt: skip
+
+
+def _returns_one_shape(reference: Reference) -> None:
+    """Raises BrokenReference where forward returns tensors of other shapes with other values of its inputs."""
+    with torch.no_grad():
+        outputs = [tensors_of(call(reference.model(seed), reference.inputs(seed), seed)) for seed in range(SHAPES_DRAWN)]
+    shapes = {tuple(tuple(tensor.shape) for tensor in found) for found in outputs}
+    if len(shapes) > 1:
+        one, other = (", ".join(map(str, found)) for found in sorted(shapes)[:2])
+        raise BrokenReference(
+            f"{reference.name}: forward returns shapes that depend on values, {one} and {other}; return tensors whose shapes "
+            "follow from those of the inputs"
+        )
 
 
 def _hides_widths(

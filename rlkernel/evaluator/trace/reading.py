@@ -2,14 +2,15 @@
 
 computed from literals alone     the value, computed here and now: `torch.tensor(shape).prod().item()`
 computed from the weights        a number that is known when the weights are (`host_numbers`): `self.scale.item()`
-computed from a reference's      what the problem's own `get_inputs` draws: where a segment ends, how long a sequence is. A trace
-inputs                           of a reference says what it costs, and no answer is computed with it
+computed from a reference's      what the problem's own `get_inputs` draws, with weights as they are drawn: where a segment ends,
+inputs                           how many tokens choose an expert. A trace of a reference says what it costs, and no answer is
+                                 computed with it
 anything else                    Untraceable, in words
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -18,18 +19,21 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import _disable_current_modes
 
-from rlkernel.evaluator.program.operators import allocates, is_random, operator, writes
-from rlkernel.evaluator.program.references import bound_by
+from rlkernel.evaluator.program.operators import writes
 from rlkernel.evaluator.program.replay import Replay
-from rlkernel.evaluator.program.schema import Launch, Op, Program, Scalar, Step
-from rlkernel.evaluator.program.values import ScalarRef, TensorRef, Value, rewrite
+from rlkernel.evaluator.program.schema import Launch, Op, Program, Step
+from rlkernel.evaluator.program.values import TensorRef
+from rlkernel.evaluator.trace.drawn_values import MAX_DRAWN, DrawnValues
 from rlkernel.evaluator.trace.host_numbers import Untraceable
+from rlkernel.evaluator.trace.touched import draws, given_to, made_by, takes_numbers, written_by
 
 if TYPE_CHECKING:
     from rlkernel.evaluator.trace.recorder import Recorder
 
 MAX_FOLDED = 1 << 20
 """The most elements that a tensor may have on the way to a value that is computed while tracing."""
+OF_INPUTS, OF_WEIGHTS = 0, 1
+"""Seeds of what is drawn: the same for each question, in train and in eval mode."""
 INPUT = "the host reads a tensor's value, which depends on the inputs; let a kernel or a torch operator take the tensor itself"
 MADE = "the host reads a tensor's value, which a kernel computes; let a kernel or a torch operator take the tensor itself"
 CHANGED = "the host reads a parameter or buffer that forward may change; load it in the kernel"
@@ -65,6 +69,12 @@ class Reading:
         of inputs stay unknown, as they are to a candidate."""
         self._read: set[int] = set()
         """The memory that the host has read in the call in progress."""
+        self._values = DrawnValues(recorder.ids)
+
+    @property
+    def asked(self) -> bool:
+        """Whether the host of a reference has asked for what its inputs decide."""
+        return self._values.asked
 
     def begin(self) -> None:
         """A call of forward begins."""
@@ -73,7 +83,7 @@ class Reading:
     def finish(self) -> list[Step]:
         """The steps for the numbers that the call has read. Raises Untraceable if the call itself may change them."""
         for step in self._recorder.history[self.call_began :] if self._read else []:
-            touched = _refs(step) if isinstance(step, Launch) else _written(step)
+            touched = given_to(step) if isinstance(step, Launch) else written_by(step)
             if any(self._recorder.ids.storage(number) in self._read for number in touched):
                 raise Untraceable(CHANGED)
         return self.steps
@@ -94,23 +104,33 @@ class Reading:
             raise Untraceable("the host reads a tensor of parameters; read one element, or load it in the kernel")
         return self._number(func, tensors[0], origins[0])
 
+    def number_of(self, tensor: torch.Tensor, question: Callable[[torch.Tensor], torch.Tensor]) -> int:
+        """A whole number that a question gives of a reference's tensor, as far as its inputs decide it. Raises Untraceable."""
+        origin = self._origin(self._recorder.ids.of(tensor))
+        if origin.blocked and (origin.blocked != INPUT or self.drawn is None):
+            raise Untraceable(origin.blocked)
+        with _disable_current_modes():
+            return int(question(self._example(origin, tensor)))
+
     def _on_real(self, func: Callable[..., Any], args: Any, kwargs: dict[str, Any], real: dict[int, torch.Tensor]) -> Any:
         """The answer on tensors with data, by the identity of those without."""
         with _disable_current_modes():
             return func(*[real.get(id(arg), arg) for arg in args], **{k: real.get(id(v), v) for k, v in kwargs.items()})
 
     def _example(self, origin: _Origin, tensor: torch.Tensor) -> torch.Tensor:
-        """The values that a tensor has if inputs are drawn as the problem's author draws them.
-
-        Raises Untraceable for what depends on parameters, and for a large tensor."""
-        drawn = self.drawn or {}
+        """The values that a tensor of a reference has, if inputs and weights are drawn as the problem's author draws them. Raises
+        Untraceable for what depends on anything else, and for too many elements."""
+        drawn, known, storage = self.drawn or {}, self._values.known, self._recorder.ids.storage
         leaves = sorted(origin.leaves)
-        if any(self._recorder.ids.storage(leaf) not in drawn for leaf in leaves):
+        numbers = any(takes_numbers(step) for step in origin.steps)
+        if numbers or any(leaf not in known and storage(leaf) not in drawn for leaf in leaves):
             raise Untraceable(INPUT)
-        try:
-            return self._computed(origin, tensor, leaves, [drawn[self._recorder.ids.storage(leaf)]() for leaf in leaves])
-        except Untraceable:
-            raise Untraceable(INPUT) from None
+        memory = {storage(out): self._recorder.ids.tensor(out).numel() for step in origin.steps for out in made_by(step)}
+        if sum(memory.values()) > MAX_DRAWN:
+            raise Untraceable(f"the host needs a value that comes from more than {MAX_DRAWN:,} elements")
+        given = {leaf: known[leaf] if leaf in known else drawn[storage(leaf)]() for leaf in leaves}
+        seed = OF_INPUTS if self.drawn is None else OF_WEIGHTS
+        return self._values.compute(self._recorder.ids.of(tensor), origin.steps, given, seed)
 
     def examples(self, made: Sequence[torch.Tensor]) -> list[Callable[[], torch.Tensor]]:
         """How to draw the arguments that a traced `get_inputs` has made. Each draw may raise Untraceable."""
@@ -127,13 +147,13 @@ class Reading:
         if began is not None:
             known, own = {id(step) for step in self.steps}, {id(step) for step in self._recorder.history[began:]}
             mine = [step for step in origin.steps if id(step) in own]
-            if any(_drawn(step) for step in mine):
+            if any(draws(step) for step in mine):
                 raise Untraceable("the host reads a random number that forward draws; draw it in a tensor")
             if any(isinstance(step, Op) and writes(step) for step in mine):
                 raise Untraceable(CHANGED)
             self.steps += [step for step in mine if id(step) not in known]
-            made = {out for step in mine for out in _made(step)}
-            asked = {ref for step in mine for ref in _refs(step)} | {number}
+            made = {out for step in mine for out in made_by(step)}
+            asked = {ref for step in mine for ref in given_to(step)} | {number}
             self._read |= {self._recorder.ids.storage(ref) for ref in asked - made}
         whole = not tensor.is_floating_point()
         found = self._recorder.numbers.made("item", (TensorRef(number),), whole=whole)
@@ -146,97 +166,50 @@ class Reading:
 
     def _constant(self, origin: _Origin, tensor: torch.Tensor) -> bool:
         """Whether a value is the same for all weights and inputs."""
-        if origin.leaves or isinstance(tensor, nn.Parameter) or any(_drawn(step) or _scaled(step) for step in origin.steps):
+        if origin.leaves or isinstance(tensor, nn.Parameter) or any(draws(step) or takes_numbers(step) for step in origin.steps):
             return False
-        numbers = {self._recorder.ids.of(tensor), *(out for step in origin.steps for out in _made(step))}
+        numbers = {self._recorder.ids.of(tensor), *(out for step in origin.steps for out in made_by(step))}
         return not any(
             isinstance(self._recorder.ids.tensor(number), nn.Parameter) or self._recorder.ids.storage(number) in self.state
             for number in numbers
         )
 
-    def _computed(
-        self, origin: _Origin, tensor: torch.Tensor, leaves: Sequence[int] = (), values: Sequence[torch.Tensor] = ()
-    ) -> torch.Tensor:
-        """The values of a tensor, from those of the leaves of its origin. Raises Untraceable for a large one."""
-        if any(self._recorder.ids.tensor(out).numel() > MAX_FOLDED for step in origin.steps for out in _made(step)):
+    def _computed(self, origin: _Origin, tensor: torch.Tensor) -> torch.Tensor:
+        """The values of a tensor that are the same whatever is drawn. Raises Untraceable for a large one."""
+        if any(self._recorder.ids.tensor(out).numel() > MAX_FOLDED for step in origin.steps for out in made_by(step)):
             raise Untraceable("the host computes with a large tensor; use numbers, or a tensor that stays on the GPU")
-        program = Program((), (), (), {}, tuple(leaves), tuple(origin.steps), TensorRef(self._recorder.ids.of(tensor)))
+        program = Program((), (), (), {}, (), tuple(origin.steps), TensorRef(self._recorder.ids.of(tensor)))
         with _disable_current_modes(), torch.no_grad():
-            found = Replay(program, torch.device("cpu"), lambda *call: None).forward(list(values), 0)
+            found = Replay(program, torch.device("cpu"), lambda *call: None).forward([], 0)
         assert isinstance(found, torch.Tensor)
         return found
 
     def _origin(self, number: int) -> _Origin:
         """Follow a tensor's values back through what was recorded."""
         storage = self._recorder.ids.storage
+        if self.drawn is not None:
+            self._values.forget_written(self._recorder.history)
+        known = self._values.known
+        if number in known:
+            return _Origin([], {number}, INPUT)
         needed, memory = {number}, {storage(number)}
         steps: list[Step] = []
         blocked = ""
         for step in reversed(self._recorder.history):
-            refs = list(_refs(step))
+            refs = given_to(step)
             if isinstance(step, Launch):  # one of an earlier call may have changed a weight: the number is read after it
                 touched = {storage(ref) for ref in refs} & memory
                 blocked = blocked or (MADE if touched - self.state else "")
                 continue
-            made = _made(step)
+            made = made_by(step)
             writing = isinstance(step, Op) and writes(step) and any(storage(ref) in memory for ref in refs)
             if not (writing or needed.intersection(made) or any(storage(out) in memory for out in made)):
+                continue
+            if not writing and made and all(out in known for out in made):
                 continue
             steps.append(step)
             needed.update(refs, made)
             memory.update(storage(ref) for ref in refs)
         steps.reverse()
-        leaves = needed - {out for step in steps for out in _made(step)}
-        return _Origin(steps, leaves, INPUT if memory & self.inputs else blocked)
-
-
-def _made(step: Step) -> list[int]:
-    """The tensors that a step binds."""
-    return [ref.number for ref in bound_by(step) if isinstance(ref, TensorRef)]
-
-
-def _found(values: Iterable[Value], kind: type[Any]) -> list[Any]:
-    """The references of one kind among a step's values."""
-    found: list[Any] = []
-
-    def look(value: Value) -> Value:
-        if isinstance(value, kind):
-            found.append(value)
-        return value
-
-    for value in values:
-        rewrite(value, look)
-    return found
-
-
-def _values(step: Step) -> list[Value]:
-    if isinstance(step, Op):
-        return [*step.args, *step.kwargs.values()]
-    if isinstance(step, Launch):
-        return list(step.args.values())
-    return list(step.args) if isinstance(step, Scalar) else []
-
-
-def _refs(step: Step) -> list[int]:
-    """The tensors among a step's arguments."""
-    return [ref.number for ref in _found(_values(step), TensorRef)]
-
-
-def _scaled(step: Step) -> bool:
-    """Whether a number of the host's is among a step's arguments."""
-    return bool(_found(_values(step), ScalarRef))
-
-
-def _drawn(step: Step) -> bool:
-    """Whether a step's values are random, or memory that nobody has written."""
-    return isinstance(step, Op) and (allocates(step) or is_random(step.op))
-
-
-def _written(step: Step) -> list[int]:
-    """The tensors that a step other than a launch writes to."""
-    if not isinstance(step, Op) or not writes(step):
-        return []
-    schema = operator(step.op)._schema
-    named = {**dict(zip([a.name for a in schema.arguments], step.args, strict=False)), **step.kwargs}
-    written = [named[a.name] for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write and a.name in named]
-    return [ref.number for ref in _found(written, TensorRef)]
+        leaves = needed - {out for step in steps for out in made_by(step)}
+        return _Origin(steps, leaves, INPUT if memory & self.inputs or not leaves.isdisjoint(known) else blocked)

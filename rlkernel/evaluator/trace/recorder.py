@@ -20,6 +20,7 @@ from rlkernel.evaluator.program.layouts import as_on_cuda, is_laid_out
 from rlkernel.evaluator.program.operators import operator
 from rlkernel.evaluator.program.schema import MAX_ALTERNATIVES, MAX_LITERAL_BYTES, MAX_STEPS, Launch, Literal, Op, Scalar, Step
 from rlkernel.evaluator.program.switches import switches_of
+from rlkernel.evaluator.program.value_lengths import BY_VALUES
 from rlkernel.evaluator.program.values import DeviceRef, MalformedProgram, ScalarRef, TorchName, Value
 from rlkernel.evaluator.program.without_data import CALLS
 from rlkernel.evaluator.trace import precision
@@ -168,6 +169,16 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._append(Op(name, encoded_args, encoded_kwargs, outs, switches_of(name) if self.keeps_switches else ()))
         return result
 
+    def _as_long_as_known(self, func: Any, args: Any, kwargs: dict[str, Any]) -> torch.Tensor | None:
+        """What a reference's operator makes where values say how much. Raises Untraceable where nobody knows how long that is."""
+        try:
+            with self:
+                return BY_VALUES[about(func).name](self.reading.number_of, *args, **kwargs)
+        except Untraceable:
+            if about(func).changes:
+                return None
+            raise
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None) -> Any:
         kwargs = dict(kwargs) if kwargs else {}
         overload = about(func)
@@ -181,6 +192,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return None
         if name in _SETS or func.namespace == "profiler":
             return func(*args, **kwargs)  # what `set_` does is seen by what the tensor is afterwards
+        if self.trusted and name in BY_VALUES and (found := self._as_long_as_known(func, args, kwargs)) is not None:
+            return found
         if self.autocast is not None:
             args, kwargs = precision.cast_as_autocast_would(self, self.autocast, func, args, kwargs)
         args = precision.cast_to_default(self, func, args, kwargs)

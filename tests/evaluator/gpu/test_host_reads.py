@@ -54,6 +54,19 @@ def test_copies_and_checks_make_the_host_wait_too() -> None:
         assert answered(Copies(), [torch.zeros(2, 1)], 0, known).tolist() == [[2.0], [3.0]]
 
 
+def test_lengths_that_values_decide_are_known_too() -> None:
+    class Chosen(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            out = torch.zeros_like(x)
+            out[x > 1] = x[x > 1] * 2
+            return out.index_add(0, torch.nonzero(x[:, 0])[:, 0], x[x[:, 0] != 0])
+
+    x = torch.tensor([[0.0, 2.0, 3.0], [4.0, 0.0, 1.0]])
+    known = noted(Chosen(), [x], 0)
+    assert known == [3, 3, 1, 1], "two masks of three elements, and two of one row"
+    assert answered(Chosen(), [x], 0, known).tolist() == [[0.0, 4.0, 6.0], [12.0, 0.0, 1.0]]
+
+
 def test_a_timed_reference_is_called_once_before(room: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room.trials.host_reads, "is_of_gpu", lambda tensor: True)
     drawn: list[int] = []

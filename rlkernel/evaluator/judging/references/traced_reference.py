@@ -57,6 +57,8 @@ class TracedReference:
         with answering_as(profile), without_kernels(reference.name), recording(self.recorder), surroundings(reference.defaults):
             self._trace(reference.namespace)
         reference.check_fixed(self.program.state)
+        self.asks_values = self.recorder.reading.asked
+        """Whether forward does what values of its inputs say."""
 
     def _trace(self, namespace: dict[str, Any]) -> None:
         init_ids: list[int] = []

@@ -276,9 +276,7 @@ def _told(error: Exception, name: str) -> str:
     """What a forward on tensors without data has raised, and what to change where that is known."""
     told = f"forward raises {describe(error, name)} (on tensors without data)"
     if isinstance(error, Untraceable):
-        return (
-            f"{told}; a reference may not need values before it runs: shapes of results must follow from the shapes of its inputs"
-        )
+        return f"{told}; what a reference needs to know before it runs must follow from what get_inputs draws"
     if type(error).__module__.startswith("torch._dynamo"):
         return f"{told}; a reference is written without torch.compile, under which it can be timed besides (--compiled)"
     if "does not require grad" in told:

@@ -14,6 +14,7 @@ from rlkernel.evaluator.judging.costs.needs import need
 from rlkernel.evaluator.judging.preparing import prepare
 from rlkernel.evaluator.judging.references.traced_reference import TENSORS, TracedReference
 from rlkernel.evaluator.program.schema import Op
+from rlkernel.evaluator.trace import reading
 from rlkernel.reference import load_reference
 from rlkernel.types import Precision
 from tests.evaluator.judging.test_oracle import ATTRIBUTE
@@ -112,12 +113,56 @@ def test_a_reference_may_read_what_its_author_draws() -> None:
     assert len(drawn.program.forward) == len(program.forward)
 
 
-def test_what_depends_on_many_values_is_still_refused() -> None:
-    source = READS.format(counts="torch.tensor([4, 4])", extra=" * float(x.max())").replace(
-        "torch.randn(8, 2)", "torch.randn(8, 1 << 18)"
-    )
-    with pytest.raises(BrokenReference, match="reads a tensor's value"):
+def test_what_depends_on_many_values_is_still_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = READS.format(counts="torch.tensor([4, 4])", extra=" * float(x.max())")
+    prepare(source, "reads", H200, Precision.STRICT)
+    monkeypatch.setattr(reading, "MAX_DRAWN", 15)  # x has 16
+    with pytest.raises(BrokenReference, match="the host needs a value that comes from more than 15 elements"):
         prepare(source, "reads", H200, Precision.STRICT)
+
+
+EXPERTS = """
+import torch
+import torch.nn as nn
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gate = nn.Linear(16, 4)
+        self.experts = nn.ModuleList([nn.Linear(16, 16) for _ in range(4)])
+    def forward(self, x):
+        weight, chosen = self.gate(x).softmax(-1).topk(2)
+        out = torch.zeros_like(x)
+        for i, expert in enumerate(self.experts):
+            {expert}
+        return out
+def get_inputs():
+    return [torch.randn(100, 16)]
+def get_init_inputs():
+    return []
+"""
+WHERE = """rows, place = torch.where(chosen == i)
+            out.index_add_(0, rows, expert(x[rows]) * weight[rows, place, None])"""
+MASK = """mask = (chosen == i).any(-1)
+            if mask.any():
+                out[mask] += expert(x[mask])"""
+
+
+@pytest.mark.parametrize(("expert", "each"), [(WHERE, 1), (MASK, 3)])
+def test_a_reference_may_have_lengths_that_values_decide(expert: str, each: int) -> None:
+    """Each of 100 tokens goes to two of four experts: their products have 200 rows in all, however these are parted."""
+    found = prepare(EXPERTS.format(expert=expert), "experts", H200, Precision.PYTORCH)
+    lengths = [step.kwargs["size"] for step in found.program.forward if isinstance(step, Op) and "nonzero" in step.op]
+    assert len(lengths) == 4 * each and sum(lengths) == 200 * each and not found.modal
+    again = prepare(EXPERTS.format(expert=expert), "experts", H200, Precision.PYTORCH)
+    assert again.program == found.program, "the same values are drawn each time"
+
+
+def test_a_reference_whose_outputs_are_as_long_as_values_say_is_refused() -> None:
+    source = EXPERTS.format(expert="out = out + 1").replace("return out", "return x[x > 0]")
+    with pytest.raises(
+        BrokenReference, match=r"^p: forward returns shapes that depend on values, \(\d+,\) and \(\d+,\); return "
+    ):
+        prepare(source, "p", H200, Precision.PYTORCH)
 
 
 def test_a_reference_is_told_which_name_of_its_fixed_no_parameter_has() -> None:

@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from rlkernel.evaluator.gpu import driver
-from rlkernel.evaluator.judging.inputs import enlarged, equals, kept, labels, unshown
+from rlkernel.evaluator.judging.inputs import crowded, enlarged, equals, kept, labels, unshown
 from rlkernel.evaluator.judging.inputs.fixed import MASKS, holds_one_value
 from rlkernel.evaluator.judging.inputs.little import resized_of
 from rlkernel.evaluator.judging.inputs.one_sided import one_sided_of
@@ -59,8 +59,8 @@ class OnGpu:
 
 def shown_of(problem: GpuProblem, program: Program, source: str, until: float) -> Shown:
     """What may show effects of operators that no draw does, of equal numbers, of labels, of inputs that hardly matter, of
-    roundings, of larger whole numbers, and of gates. `program`: the reference's own trace. Nothing is looked for after `until`,
-    on the monotonic clock, nor where inputs are large."""
+    roundings, of larger whole numbers, of choices, and of gates. `program`: the reference's own trace. Nothing is looked for
+    after `until`, on the monotonic clock, nor where inputs are large."""
     reference, looks = OnGpu(problem), list[Callable[[], Sequence[Planting]]]()
     ties = operators_of(program) & equals.OPEN  # planted numbers are equal, and any of them may be taken
     if unshown.may_hide(program, source) and not ties:
@@ -72,6 +72,8 @@ def shown_of(problem: GpuProblem, program: Program, source: str, until: float) -
     looks.append(lambda: resized_of(reference))
     looks.append(lambda: one_sided_of(reference))
     looks.append(lambda: enlarged.enlarged_of(reference))
+    if crowded.may_crowd(program):
+        looks.append(lambda: crowded.crowded_of(reference, until=until))
     if kept.may_forget(program) or tells_places(program):
         looks.append(lambda: kept.kept_of(reference, until=until))
     if bytes_of(problem.inputs(0)) > MOST_BYTES:

@@ -12,6 +12,7 @@ from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.costs.forward_costs import Costs
 from rlkernel.evaluator.judging.costs.least_work import ALL, LEAST, Matters, has_one_product, leaves_rows, may_hide
 from rlkernel.evaluator.judging.costs.roofline import TRIANGLE
+from rlkernel.evaluator.judging.inputs.crowded import crowded_of, may_crowd
 from rlkernel.evaluator.judging.inputs.enlarged import enlarged_of
 from rlkernel.evaluator.judging.inputs.equals import may_repeat, repeats_of
 from rlkernel.evaluator.judging.inputs.kept import kept_of, may_forget
@@ -179,7 +180,7 @@ def _told(
 
 def _plants(small: Reference, source: str, traced: TracedReference) -> tuple[Planting, ...]:
     """What shows effects that no draw does: of operators, of equal numbers, of labels, of inputs that hardly
-    matter, of roundings, of larger whole numbers, and of gates."""
+    matter, of roundings, of larger whole numbers, of choices, and of gates."""
     found: list[Planting] = []
     if may_hide_effects(traced.program, source):
         found += _if_it_ends(lambda: plants_of(small, source))
@@ -191,6 +192,8 @@ def _plants(small: Reference, source: str, traced: TracedReference) -> tuple[Pla
         found += _if_it_ends(lambda: resized_of(small))
         found += _if_it_ends(lambda: one_sided_of(small))
         found += _if_it_ends(lambda: enlarged_of(small))
+        if may_crowd(traced.program):
+            found += _if_it_ends(lambda: crowded_of(small))
         if may_forget(traced.program) or tells_places(traced.program):
             found += _if_it_ends(lambda: kept_of(small))
     return tuple(found)

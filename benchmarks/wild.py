@@ -21,9 +21,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from rlkernel.commands.native import evaluation_of
 from rlkernel.evaluator.messages.native import NativeFound
 from rlkernel.evaluator.native.agreement import Judged, disagreements, native_from_json, speedups, summary, summary_line, table
-from rlkernel.types import Closeness, Evaluation, Status
+from rlkernel.types import Closeness, Status
 
 
 def read(native: Path, ours: Path) -> list[Judged]:
@@ -31,7 +32,7 @@ def read(native: Path, ours: Path) -> list[Judged]:
     verdicts = {row["id"]: row for row in rows(ours)}
     found = {row["id"]: row for row in rows(native)}
     return [
-        Judged(name, Evaluation.from_json(_plain(verdicts[name])), _as_claimed(native_from_json(row)))
+        Judged(name, evaluation_of(verdicts[name]), _as_claimed(native_from_json(row)))
         for name, row in found.items()
         if name in verdicts
     ]
@@ -41,11 +42,6 @@ def _as_claimed(native: NativeFound) -> NativeFound:
     """With the time that events on the device gave. The referee's clock, which bounds it from below, counts the host, too, and
     many processes share the host here."""
     return replace(native, candidate_us=native.claimed_us) if native.claimed_us else native
-
-
-def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    """A row of `rlkernel evaluate` without its own native run."""
-    return {key: value for key, value in row.items() if key != "native"}
 
 
 def rows(path: Path) -> list[dict[str, Any]]:

@@ -29,6 +29,8 @@ REQUIRED = ("Model", "get_inputs")
 INIT_INPUTS = "get_init_inputs"
 """The function that a file leaves out where the constructor takes nothing."""
 FUNCTIONS = "Model, get_inputs, and get_init_inputs if Model needs arguments"
+CANDIDATE = "ModelNew"
+"""The class of a file that is no reference."""
 FIXED = "FIXED"
 IMPORT_SECONDS = 30.0
 """The processor time that importing a reference may take: libraries are imported, and nothing is computed."""
@@ -151,7 +153,9 @@ def load_reference(source: str, *, small: bool, name: str = "reference") -> Refe
 
 
 def _misnamed(namespace: dict[str, Any]) -> str:
-    """What to rename, where a file has no Model and its last module must be meant."""
+    """What to rename, where a file has no Model and its last module must be meant; or that it is no reference."""
+    if CANDIDATE in namespace and "Model" not in namespace:
+        return f"; it has a {CANDIDATE}, so it is a candidate, and the reference is named before it"
     modules = (name for name, one in namespace.items() if isinstance(one, type) and issubclass(one, nn.Module))
     mine = [name for name in modules if namespace[name].__module__ == FILE]
     return f"; rename {mine[-1]} to Model" if mine and "Model" not in namespace else ""

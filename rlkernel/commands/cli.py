@@ -89,6 +89,8 @@ class Evaluate:
             raise UsageError(f"--device: {error}") from error
         if self.profile == OF_THE_CARD and not cards and self.device != "ray":
             raise UsageError("--profile card: there is no GPU to measure; name one, such as h200")
+        if self.compiled and not cards and self.device != "ray":
+            raise UsageError("--compiled: references run under torch.compile on a GPU only: leave it out where there is none")
         check_native(self.device, bool(cards), native=self.native, untraceable=self.untraceable)
         if self.jobs < 0:
             raise UsageError(f"--jobs {self.jobs}: use 0 for one per core, or a positive number")

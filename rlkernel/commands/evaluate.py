@@ -49,7 +49,7 @@ def read_file(path: Path, what: str) -> str:
     except IsADirectoryError:
         raise UsageError(f"{path}: is a directory; name the {what} itself") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: cannot be read: {error}") from None
+        raise UsageError(f"{path}: cannot be read: {error}; name a text file, the {what}") from None
 
 
 def references(place: str, columns: Sequence[str] = ()) -> Mapping[str, Problem] | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,18 +67,54 @@ def read_manifest(path: Path, known: Mapping[str, Problem] | None = None) -> lis
 
 def finished_ids(out: Path) -> set[str]:
     """The ids of cases that an earlier, interrupted run has already written. A torn last line is dropped."""
+    return set(_finished(out))
+
+
+def _finished(out: Path) -> dict[str, dict[str, Any]]:
+    """What an earlier run has written of each case, by its id. A torn last line is dropped."""
     if not out.exists():
-        return set()
-    done: set[str] = set()
-    whole: list[str] = []
+        return {}
+    done: dict[str, dict[str, Any]] = {}
     for line in out.read_text().splitlines():
         try:
-            done.add(str(json.loads(line)["id"]))
-            whole.append(line)
+            row = json.loads(line)
+            done[str(row["id"])] = row
         except (ValueError, KeyError, TypeError):
             continue
-    out.write_text("".join(line + "\n" for line in whole))
+    _write(out, done.values())
     return done
+
+
+def _write(out: Path, rows: Iterable[dict[str, Any]]) -> None:
+    out.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def _asked(case: Case, config: EvaluatorConfig, native: bool) -> dict[str, Any]:
+    """What a line of results is of: a digest of both texts, and the settings. An evaluation has these, too, on a line."""
+    texts = hashlib.sha256(json.dumps([case.problem.source, case.candidate]).encode()).hexdigest()[:16]
+    settings = {name: getattr(config, name) for name in ("profile", "precision", "compiled", "untraceable")}
+    return {"texts": texts, "settings": {**settings, "native": native}}
+
+
+def _without_changed(out: Path, cases: Sequence[Case], config: EvaluatorConfig, native: bool) -> tuple[set[str], int]:
+    """The ids of cases whose results stand, and how many others had another text when they were judged: their lines go. Raises
+    UsageError for a case that was judged with other settings. Lines that do not say of what they are stand."""
+    rows, changed = _finished(out), 0
+    for case in cases:
+        now, row = _asked(case, config, native), rows.get(case.id, {})
+        for name, value in now["settings"].items():
+            before = row.get("settings", now["settings"]).get(name, value)
+            if before != value:
+                raise UsageError(
+                    f"--out {out}: the line of {case.id!r} was judged with {name} {before}, and {value} is asked for; name "
+                    "another file"
+                )
+        if row.get("texts", now["texts"]) != now["texts"]:
+            del rows[case.id]
+            changed += 1
+    if changed:
+        _write(out, rows.values())
+    return set(rows), changed
 
 
 async def _judge(
@@ -104,7 +141,7 @@ async def _judge(
             except (BrokenReference, EvaluatorFailed) as error:
                 broken.setdefault(str(error), []).append(case.id)
             else:
-                file.write(json.dumps(result_json(case.id, result, found)) + "\n")
+                file.write(json.dumps({**result_json(case.id, result, found), **_asked(case, config, native)}) + "\n")
                 file.flush()
                 correct += result.correct
             progress.update(bar, advance=1, correct=correct)
@@ -164,12 +201,14 @@ def evaluate_manifest(
     native: bool = False,
     known: Mapping[str, Problem] | None = None,
 ) -> None:
-    """Evaluate what `out` does not hold yet, so that an interrupted run goes on. Raises UsageError."""
+    """Evaluate what `out` does not hold yet of these texts, so that an interrupted run goes on. Raises UsageError."""
     cases = read_manifest(manifest, known)
     if not out.parent.is_dir():
         raise UsageError(f"--out {out}: its directory does not exist; make it first")
-    done = finished_ids(out)
+    done, changed = _without_changed(out, cases, config, native)
     console = Console(stderr=True)
+    if changed:
+        console.print(f"{out}: judged again, because their texts are others now: {changed} of {len(cases)} cases", soft_wrap=True)
     todo = [case for case in cases if case.id not in done]
     if done:
         statuses(cases, out)

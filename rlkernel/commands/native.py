@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from rlkernel.errors import BrokenReference, EvaluatorFailed, UsageError
 from rlkernel.evaluator.messages.native import NativeFound, Way
@@ -39,11 +41,16 @@ async def audited(pool: Pool | RayPool, problem: Problem, code: str, evaluation:
         return None
 
 
+def evaluation_of(row: Mapping[str, Any]) -> Evaluation:
+    """The evaluation of a line of results, without what such a line has besides."""
+    return Evaluation.from_json({key: value for key, value in row.items() if key not in ("native", "texts", "settings")})
+
+
 def judged_rows(path: Path) -> list[Judged]:
     """The rows of a results file that have a native run."""
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     return [
-        Judged(row["id"], Evaluation.from_json({key: value for key, value in row.items() if key != "native"}), found)
+        Judged(row["id"], evaluation_of(row), found)
         for row in rows
         if "native" in row and (found := native_from_json(row["native"]))
     ]

@@ -67,6 +67,8 @@ def read(path: Path, flags: type, arms: Mapping[str, Run], tables: Tables) -> Ru
         raise UsageError(f"--config {path}: there is no such file") from None
     except (OSError, ValueError) as error:
         raise UsageError(f"--config {path}: cannot be read as TOML: {getattr(error, 'strerror', None) or error}") from error
+    if not content:
+        raise UsageError(f"--config {path}: it is empty; name what this run does otherwise, such as `seeds = [0]` or [arms.mine]")
     try:
         return replace(_read(content, flags, arms, tables), path=path)
     except UsageError as error:

@@ -122,3 +122,12 @@ def test_manifest_writes_one_object_per_case_and_resumes(tmp_path: Path, capsys:
     }
     assert "1 of 2 cases are there already" in capsys.readouterr().err
     assert finished_ids(out) == set(names)
+    (tmp_path / "decoy_unused.py").write_text("import torch\n")
+    assert main(["evaluate", "--manifest", str(manifest), "--out", str(out), "--jobs", "1"]) == 0
+    again = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [(row["id"], row["status"]) for row in again] == [("honest", "from an earlier run"), ("decoy_unused", "invalid")]
+    assert "judged again, because their texts are others now: 1 of 2 cases" in capsys.readouterr().err
+    assert main(["evaluate", "--manifest", str(manifest), "--out", str(out), "--jobs", "1", "--precision", "strict"]) == 2
+    told = "the line of 'decoy_unused' was judged with precision pytorch, and strict is asked for; name another file"
+    assert told in capsys.readouterr().err
+    assert len(out.read_text().splitlines()) == 2, "nothing is lost"

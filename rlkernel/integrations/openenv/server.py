@@ -25,6 +25,8 @@ from rlkernel.types import Problem
 
 CLIENTS = 256
 """The most conversations at a time."""
+SHOWN = 5
+"""The most names of problems in the answer to an unknown one."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,8 @@ class Conversation(Environment):  # type: ignore[misc]
         if problem is None:
             problem = random.Random(seed).choice(sorted(problems))
         if problem not in problems:
-            raise ValueError(f"unknown problem {problem!r}: the server has {', '.join(sorted(problems)[:5])}, ...")
+            more = ", ..." if len(problems) > SHOWN else ""
+            raise ValueError(f"unknown problem {problem!r}: the server has {', '.join(sorted(problems)[:SHOWN])}{more}")
         self._problem = problems[problem]
         self._state = State(episode_id=episode_id or str(uuid4()), step_count=0)
         return KernelObservation(message=self._task.environment.prompt(self._problem), problem=problem)

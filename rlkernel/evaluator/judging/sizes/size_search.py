@@ -279,6 +279,8 @@ def _told(error: Exception, name: str) -> str:
         return f"{told}; what a reference needs to know before it runs must follow from what get_inputs draws"
     if type(error).__module__.startswith("torch._dynamo"):
         return f"{told}; a reference is written without torch.compile, under which it can be timed besides (--compiled)"
+    if isinstance(error, NotImplementedError) and 'the required "forward" function' in told:
+        return f"{told}; give Model a method forward"
     if "does not require grad" in told:
         return f"{told}; forward is called under torch.no_grad(): enter torch.enable_grad() in it"
     if isinstance(error, TypeError) and "forward()" in told:

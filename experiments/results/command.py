@@ -179,7 +179,8 @@ def write_pages(names: Sequence[str], out: Path) -> int:
         write_page(one, out / one.name)
     draw_verdicts([judged for one in found for judged in one.judged], out)
     pages = {name: (out / f"{name}.md").is_file() for name in ("kernels", "cold_start")}
-    about = overview(found, **pages, others=links(out))
+    seen = {one.name for one in found if (out / one.name / FINDINGS).is_file()}
+    about = overview(found, **pages, seen=seen, others=links(out))
     (out / "README.md").write_text(about, encoding="utf-8")
     counts = Counter(str(judged.verdict) for judged in distinct([judged for one in found for judged in one.judged]))
     print(f"{out / 'README.md'}: {', '.join(f'{count} {verdict}' for verdict, count in sorted(counts.items()))}")

@@ -178,9 +178,12 @@ def _counts(judged: Sequence[DecidedClaim]) -> str:
     return ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict])
 
 
-def overview(found: Sequence[Found], *, kernels: bool, cold_start: bool, others: Sequence[str] = ()) -> str:
+def overview(
+    found: Sequence[Found], *, kernels: bool, cold_start: bool, seen: Collection[str] = (), others: Sequence[str] = ()
+) -> str:
     """The page that puts the claims together: what holds, what does not and what is open, then all of them by experiment.
-    kernels, cold_start: whether these pages are there. others: the lines that link what else is in the folder."""
+    kernels, cold_start: whether these pages are there. seen: the experiments that have a `findings.md`. others: the lines that
+    link what else is in the folder."""
     judged = [verdict for one in found for verdict in one.judged]
     counted = [one for one in distinct(judged) if one.verdict not in UNJUDGED]
     papers = [one for one in counted if one.claim.of_a_paper]
@@ -202,7 +205,7 @@ def overview(found: Sequence[Found], *, kernels: bool, cold_start: bool, others:
         *others,
     ]
     for verdict, title in TITLES.items():
-        lines += _group(title, found, strongest_first(judged, verdict), GROUPS[verdict][0])
+        lines += _group(title, found, strongest_first(judged, verdict), GROUPS[verdict][0], seen)
     lines += [
         "## How it is decided",
         "",
@@ -221,13 +224,17 @@ def overview(found: Sequence[Found], *, kernels: bool, cold_start: bool, others:
     return "\n".join(lines) + "\n"
 
 
-def _group(title: str, found: Sequence[Found], claims: Sequence[DecidedClaim], figure: str) -> list[str]:
-    """What stands under one of `TITLES`: the clearest claim in a sentence, with the page that has its runs, and the figure."""
+def _group(
+    title: str, found: Sequence[Found], claims: Sequence[DecidedClaim], figure: str, seen: Collection[str]
+) -> list[str]:  # fmt: skip
+    """What stands under one of `TITLES`: the clearest claim in a sentence, with the page that has its runs, and the figure. One
+    that was made after a look at runs comes first only where all were."""
     if not claims:
         return []
-    first = claims[0]
+    first = next((one for one in claims if not one.claim.after_look), claims[0])
     place = next(one for one in found if first in one.judged)
-    sentence = f"{first.claim.told}: {claim_line(first)} ([its runs]({place.name}/README.md))."
+    findings = f", [what was seen in them]({place.name}/findings.md)" if place.name in seen else ""
+    sentence = f"{first.claim.told}: {claim_line(first)} ([its runs]({place.name}/README.md){findings})."
     count = "One claim." if len(claims) == 1 else f"{len(claims)} claims. The clearest:"
     return [f"## {title}", "", f"{count} {sentence}", "", f"![{title}]({figure})", ""]
 

@@ -85,7 +85,10 @@ def test_pages_and_figures_are_made_again_from_what_is_checked_in(tmp_path: Path
     # All claims whose arms have runs are decided, so that there is nothing to write under the third title.
     assert "## What holds" in overview and "## What could not be decided" not in overview
     assert re.search(
-        r"^\d claims\. The clearest: .*: higher as claimed, .* \(\[its runs\]\(\w+/README.md\)\)\.$", overview, re.MULTILINE
+        r"^\d claims\. The clearest: .*: higher as claimed, .* "
+        r"\(\[its runs\]\(\w+/README.md\)(, \[what was seen in them\]\(\w+/findings.md\))?\)\.$",
+        overview,
+        re.MULTILINE,
     )
     assert not (out / "open.png").exists()
 

@@ -127,6 +127,11 @@ def test_inputs_may_be_scalars_and_nested_lists() -> None:
             "p: it defines no get_inputs; a reference has Model, get_inputs, and get_init_inputs if Model needs arguments",
         ),
         (
+            "class ModelNew: pass\n",
+            "p: it defines no Model, get_inputs; a reference has Model, get_inputs, and get_init_inputs if Model needs arguments"
+            "; it has a ModelNew, so it is a candidate, and the reference is named before it",
+        ),
+        (
             "class Model:\n    def __init__(self, width, *, depth, bias=True, **more): pass\ndef get_inputs(): return []\n",
             "p: it defines no get_init_inputs, and Model needs width, depth",
         ),

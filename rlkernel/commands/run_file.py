@@ -68,7 +68,7 @@ def read(path: Path, flags: type, arms: Mapping[str, Run], tables: Tables) -> Ru
     except (OSError, ValueError) as error:
         raise UsageError(f"--config {path}: cannot be read as TOML: {getattr(error, 'strerror', None) or error}") from error
     if not content:
-        raise UsageError(f"--config {path}: it is empty; name what this run does otherwise, such as `seeds = [0]` or [arms.mine]")
+        raise UsageError(f"--config {path}: it is empty; name what this run does otherwise, such as seeds = [0]")
     try:
         return replace(_read(content, flags, arms, tables), path=path)
     except UsageError as error:

@@ -42,6 +42,10 @@ def _says_nothing_of_loading(monkeypatch: pytest.MonkeyPatch) -> None:
             "error: --device: device 'tpu' is unknown: use auto, cpu, cuda, cuda:N or ray",
         ),
         (
+            ["evaluate", "--device", "cpu", "--compiled", "a", "b"],
+            "error: --compiled: references run under torch.compile on a GPU only: leave it out where there is none",
+        ),
+        (
             ["evaluate", "--manifest", "m.jsonl"],
             "error: --manifest needs --out RESULTS.jsonl, and no REFERENCE.py CANDIDATE.py beside it",
         ),

@@ -142,6 +142,8 @@ def test_a_file_that_is_not_there_or_not_toml_is_named(tmp_path: Path) -> None:
         read(tmp_path / "none.toml", Flags, ARMS, TABLES)
     with pytest.raises(UsageError, match=r"run\.toml: cannot be read as TOML: .*line 1"):
         read(written(tmp_path, "steps = \n"), Flags, ARMS, TABLES)
+    with pytest.raises(UsageError, match=r"run\.toml: it is empty; name what this run does otherwise, such as seeds = "):
+        read(written(tmp_path, "# nothing\n"), Flags, ARMS, TABLES)
 
 
 def test_an_arm_that_no_run_can_be_is_told_when_it_is_planned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

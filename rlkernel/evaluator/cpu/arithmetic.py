@@ -15,7 +15,7 @@ import triton.language as tl
 from triton.runtime import interpreter as triton_interpreter
 from triton.runtime.interpreter import InterpreterBuilder, TensorHandle
 
-from rlkernel.evaluator.cpu import libdevice
+from rlkernel.evaluator.cpu import exactness, libdevice
 from rlkernel.evaluator.cpu.numbers import Array, convert, is_bits, narrow, tf32, widen
 from rlkernel.evaluator.judging.costs.counts import Counts
 
@@ -78,6 +78,8 @@ class Arithmetic(InterpreterBuilder):  # type: ignore[misc]
         """Operations in the time of a special function, on the card on which launches are priced."""
         self.adds_in_little = False
         """Whether an accumulator of the running kernel has half precision, or it adds up whole numbers of 8 or 16 bits."""
+        self.lost: dict[int, exactness.Lost] = {}
+        """Lines of the running kernel, and the whole numbers that conversions there do not hold."""
         self.elements_meet = False
         """Whether an element of a block of the running kernel has got to another's place, or was put together with it."""
         self.order = 0
@@ -185,6 +187,7 @@ class Arithmetic(InterpreterBuilder):  # type: ignore[misc]
 
     def cast_impl(self, src: Any, dst_type: Any) -> Any:
         self._work(src.data, dst_type, SIMPLE)
+        exactness.note(self, src, dst_type)
         return TensorHandle(convert(src.data, src.dtype, dst_type), dst_type.scalar)
 
     def create_fp_to_fp(self, src: Any, dst_type: Any, rounding_mode: Any) -> Any:

@@ -199,6 +199,7 @@ class Interpreter:
         machine.reuse = self._reuse(config, extents) if dry else Reuse()
         machine.chain = Chain(config.options.get("num_warps", 4), self._fetching(config))
         machine.counts, machine.left_out, machine.adds_in_little, machine.elements_meet = Counts(), False, False, False
+        machine.lost = {}
         kernel = self._kernels.get(launch.function)
         bound = self._arguments(launch, config, args, addresses)
         machine.set_grid_dim(*config.grid)
@@ -236,6 +237,8 @@ class Interpreter:
             machine.extents.note_meeting(source)
         if machine.adds_in_little:
             machine.extents.note_adding_in_little(source)
+        for place, lost in machine.lost.items():
+            machine.extents.note_lost(source, place, *lost)
         if sampling.idle:
             self.idle[launch.function] = launch.line
         return counts

@@ -7,17 +7,15 @@ apart by the lines of a kernel's text. Source: ours.
 
 from __future__ import annotations
 
-import sys
-from types import FrameType
 from typing import Any, Protocol
 
 import numpy as np
 import triton.language as tl
 
-from rlkernel.evaluator.cpu.kinds import known_others
+from rlkernel.evaluator.cpu.kinds import Kinds, known_others
 from rlkernel.evaluator.cpu.loaded import is_loaded
 from rlkernel.evaluator.cpu.numbers import Array, convert, widen
-from rlkernel.evaluator.program.kernel_source import FILES
+from rlkernel.evaluator.cpu.statements import running
 
 Lost = tuple[int, int]
 """The largest whole number that a conversion was given and did not hold, and the least that it does not."""
@@ -31,6 +29,7 @@ class Machine(Protocol):
     dry: bool
     last_turn: bool
     """Whether the turn of a shortened loop runs that stands for others, whose number is one of theirs."""
+    kinds: Kinds
     lost: dict[int, Lost]
     """Lines of the running kernel, or of a function that it calls, and what conversions there did not hold."""
 
@@ -38,14 +37,15 @@ class Machine(Protocol):
 def note(machine: Machine, source: Any, target: Any) -> None:
     """A block, or a number, is converted to another type."""
     least = _least_lost(source.dtype.scalar, target.scalar)
-    if least is None or (machine.dry and is_loaded(source) and not machine.last_turn):
+    if least is None or machine.kinds.replaying or (machine.dry and is_loaded(source) and not machine.last_turn):
         return
     largest = _largest_lost(source.data, source.dtype, target, least)
     others = known_others(source) if machine.dry else None
     if others is not None:
         largest = max(largest, _largest_lost(others, source.dtype, target, least))
     if largest:
-        line = _line()
+        frame = running()
+        line = 0 if frame is None else frame.f_lineno
         machine.lost[line] = max(machine.lost.get(line, (0, least)), (largest, least))
 
 
@@ -69,11 +69,3 @@ def _largest_lost(data: Array, source: Any, target: Any, least: int) -> int:
     whole = np.isfinite(values) & (values == np.rint(values)) & (np.abs(values) < float(1 << 62))
     lost = whole & (np.abs(values) >= least) & (converted.astype(np.float64) != values.astype(np.float64))
     return int(np.abs(values[lost]).max()) if lost.any() else 0
-
-
-def _line() -> int:
-    """The line of the innermost statement of a kernel that runs."""
-    frame: FrameType | None = sys._getframe(2)
-    while frame is not None and not frame.f_code.co_filename.startswith(FILES):
-        frame = frame.f_back
-    return 0 if frame is None else frame.f_lineno

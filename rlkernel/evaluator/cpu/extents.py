@@ -8,7 +8,8 @@ that number against another one.
 
 So it is with a side of a branch that no launch takes where results are compared, and a launch takes whole at full shape:
 `if cols % BLOCK == 0` is true for a whole launch or for none of it, and was not seen to be right. And so it is with a conversion
-that does not hold a whole number at full shape, and holds all of them where results are compared (`exactness`).
+that does not hold a whole number at full shape, and holds all of them where results are compared (`exactness`), and with a
+comparison that comes to something there that it does not here (`outcomes`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from rlkernel.evaluator.cpu.outcomes import MOST_BELOW
 from rlkernel.evaluator.messages.children import Extent
 from rlkernel.evaluator.program.schema import Program
 
@@ -31,6 +33,8 @@ SIDES = 1 << 15
 """Where the places of the sides of branches begin, two for each branch."""
 LOST = 1 << 16
 """Where the lines of conversions begin that do not hold a whole number."""
+OUTCOMES = 1 << 17
+"""Where what comparisons come to begins, two for each comparison."""
 TAKEN = 2
 """What is noted of a side that is taken: `Extent` counts what there is several of."""
 Place = tuple[str, int]
@@ -44,7 +48,7 @@ def is_side(place: int) -> bool:
 
 def is_lost(place: int) -> bool:
     """Whether a place is a conversion that does not hold a whole number."""
-    return place >= LOST
+    return LOST <= place < OUTCOMES
 
 
 class Extents:
@@ -100,6 +104,10 @@ class Extents:
         self._least_lost[place] = min(least, self._least_lost.get(place, least))
         self.note(place, largest)
 
+    def note_outcome(self, source: str, at: int, answer: bool, share: int) -> None:
+        """A comparison at this place of a kernel's code, or of what it calls, came to this for such a share of the elements."""
+        self.note((source, OUTCOMES + 2 * (at % OUTCOMES) + answer), max(TAKEN, share))
+
     def note_told(self, place: Place) -> None:
         """Memory tells how many turns a loop has."""
         self._told.add(place)
@@ -147,6 +155,8 @@ class Extents:
         source, number = place
         if place in self._least_lost:
             return self._least_lost[place]
+        if number >= OUTCOMES:
+            return max(TAKEN, count // MOST_BELOW)
         if number >= SIDES:
             return TAKEN
         if number >= AXES and source in self._adding_in_little:

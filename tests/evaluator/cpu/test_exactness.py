@@ -13,6 +13,7 @@ from triton.runtime.interpreter import TensorHandle
 
 from rlkernel.evaluator.cpu.exactness import note
 from rlkernel.evaluator.cpu.extents import Extents, is_lost, is_side
+from rlkernel.evaluator.cpu.kinds import Kinds
 from rlkernel.evaluator.cpu.loaded import mark
 
 TYPES = {
@@ -23,7 +24,7 @@ PROGRAM: Any = SimpleNamespace(functions=[SimpleNamespace(source="a")])
 
 
 def lost(numbers: Any, source: Any, target: Any, *, dry: bool = False, loaded: bool = False, last_turn: bool = False) -> Any:
-    machine = SimpleNamespace(dry=dry, last_turn=last_turn, lost={})
+    machine = SimpleNamespace(dry=dry, last_turn=last_turn, kinds=Kinds(), lost={})
     handle = TensorHandle(np.asarray(numbers), source)
     with np.errstate(all="ignore"):  # as where a kernel runs
         note(machine, mark(handle) if loaded else handle, target)

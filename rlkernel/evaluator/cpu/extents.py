@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from rlkernel.evaluator.cpu.outcomes import MOST_BELOW
+from rlkernel.evaluator.cpu import outcomes
 from rlkernel.evaluator.messages.children import Extent
 from rlkernel.evaluator.program.schema import Program
 
@@ -156,7 +156,7 @@ class Extents:
         if place in self._least_lost:
             return self._least_lost[place]
         if number >= OUTCOMES:
-            return max(TAKEN, count // MOST_BELOW)
+            return max(TAKEN, min(outcomes.ENOUGH, count // outcomes.MOST_BELOW))
         if number >= SIDES:
             return TAKEN
         if number >= AXES and source in self._adding_in_little:

@@ -25,6 +25,8 @@ PARTS = 1024
 """Shares are counted in so many parts."""
 MOST_BELOW = 4
 """How many times smaller a share may be where results are compared."""
+ENOUGH = PARTS // 32
+"""The share that is enough in any case: masks may leave out most of blocks that are larger than all that there is."""
 
 
 class Outcomes:

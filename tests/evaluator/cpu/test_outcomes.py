@@ -32,12 +32,12 @@ def extents(*made: list[bool], elsewhere: list[bool] | None = None) -> Extents:
     ("here", "short"),
     [
         ([True] * 64, [False]),  # nothing was left out
-        ([True] * 60 + [False] * 4, [False]),  # less than a quarter of the share at full shape
-        ([True] * 48 + [False] * 16, []),
+        ([True] * 63 + [False], [False]),  # less than one in 32
+        ([True] * 62 + [False] * 2, []),
         ([False] * 64, [True]),
     ],
 )
-def test_an_answer_is_short_that_has_less_than_a_quarter_of_its_share(here: list[bool], short: list[bool]) -> None:
+def test_an_answer_is_short_that_comes_up_for_few_elements(here: list[bool], short: list[bool]) -> None:
     full = extents([True] * 32, [False] * 32)
     found = extents(here).short(full.repeated(PROGRAM), PROGRAM)
     assert [bool(one.place % 2) for one in found] == short
@@ -48,6 +48,12 @@ def test_one_element_shows_what_programs_come_to_that_are_not_followed() -> None
     full = extents([True] * 64, elsewhere=[True, False])
     assert extents([True] * 64).short(full.repeated(PROGRAM), PROGRAM)
     assert not extents([True] * (2 * PARTS), [False] * 4).short(full.repeated(PROGRAM), PROGRAM)
+
+
+def test_a_quarter_of_its_share_is_enough_for_an_answer_that_is_rare_at_full_shape() -> None:
+    full = extents([True] * 98, [False] * 2)
+    assert extents([True] * 600, [False]).short(full.repeated(PROGRAM), PROGRAM)
+    assert not extents([True] * 199, [False]).short(full.repeated(PROGRAM), PROGRAM)
 
 
 def test_nothing_is_short_that_never_comes_up_at_full_shape() -> None:

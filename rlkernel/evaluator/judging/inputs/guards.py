@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from rlkernel.evaluator.messages.judgement import Plant
-from rlkernel.evaluator.program.operators import argument, base_name
+from rlkernel.evaluator.program.operators import base_name
 from rlkernel.evaluator.program.schema import Op, Program
 
 ADD = "add"
@@ -24,8 +24,8 @@ MOST = 2.0**-6
 
 def guards(program: Program) -> bool:
     """Whether a reference adds a small number to something."""
-    added = (argument(step, "other") for step in program.forward if isinstance(step, Op) and base_name(step.op) == ADD)
-    return any(is_guard(number) for number in added)
+    adding = (step for step in program.forward if isinstance(step, Op) and base_name(step.op) == ADD)
+    return any(map(is_guard, (number for step in adding for number in (*step.args[1:2], step.kwargs.get("other")))))
 
 
 def is_guard(number: Any) -> bool:

@@ -12,7 +12,7 @@ from rlkernel.errors import BrokenReference
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.clock import Clock
 from rlkernel.evaluator.compile.binaries import Compiled, Kernels
-from rlkernel.evaluator.cpu.extents import SIDES
+from rlkernel.evaluator.cpu.extents import is_side
 from rlkernel.evaluator.devices import Room
 from rlkernel.evaluator.ended import Ended
 from rlkernel.evaluator.judging.errors.kernelbench import worse
@@ -154,7 +154,7 @@ class CpuJudge:
                 reference_ops=brief.reference_ops,
             )  # fmt: skip
             unfilled = ran.unfilled or bool(_without_programs(small.program) - _without_programs(full.program))
-            short = frozenset(extent for extent in ran.short if extent.place < SIDES)
+            short = frozenset(extent for extent in ran.short if not is_side(extent.place))
             switched = len(short) < len(ran.short) or bool(_truths(full.program) - _truths(small.program))
             return Judged(
                 combine(facts, now), facts.same_work, short, unfilled, ran.work, ran.limited, switched, priced.by_chance

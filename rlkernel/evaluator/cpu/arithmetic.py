@@ -15,7 +15,7 @@ import triton.language as tl
 from triton.runtime import interpreter as triton_interpreter
 from triton.runtime.interpreter import InterpreterBuilder, TensorHandle
 
-from rlkernel.evaluator.cpu import libdevice
+from rlkernel.evaluator.cpu import exactness, libdevice, outcomes
 from rlkernel.evaluator.cpu.numbers import Array, convert, is_bits, narrow, tf32, widen
 from rlkernel.evaluator.judging.costs.counts import Counts
 
@@ -78,6 +78,10 @@ class Arithmetic(InterpreterBuilder):  # type: ignore[misc]
         """Operations in the time of a special function, on the card on which launches are priced."""
         self.adds_in_little = False
         """Whether an accumulator of the running kernel has half precision, or it adds up whole numbers of 8 or 16 bits."""
+        self.lost: dict[int, exactness.Lost] = {}
+        """Lines of the running kernel, and the whole numbers that conversions there do not hold."""
+        self.outcomes = outcomes.Outcomes()
+        """What comparisons of the running kernel have come to."""
         self.elements_meet = False
         """Whether an element of a block of the running kernel has got to another's place, or was put together with it."""
         self.order = 0
@@ -130,7 +134,10 @@ class Arithmetic(InterpreterBuilder):  # type: ignore[misc]
     def binary_op(self, lhs: Any, rhs: Any, op: Any) -> Any:
         op = _OF_ONE_BIT.get(op, op) if lhs.dtype.scalar == tl.int1 else op
         self.adds_in_little |= op is np.add and lhs.dtype.scalar in LITTLE
-        return self._elementwise([lhs, rhs], op, self._of_binary(op, lhs.dtype.scalar), lhs.dtype.scalar)
+        made = self._elementwise([lhs, rhs], op, self._of_binary(op, lhs.dtype.scalar), lhs.dtype.scalar)
+        if op in outcomes.COMPARISONS:
+            outcomes.note(self, op, lhs, rhs, made.data)
+        return made
 
     def unary_op(self, arg: Any, op: Any) -> Any:
         return self._elementwise([arg], op, self._of_unary(op), arg.dtype.scalar)
@@ -185,6 +192,7 @@ class Arithmetic(InterpreterBuilder):  # type: ignore[misc]
 
     def cast_impl(self, src: Any, dst_type: Any) -> Any:
         self._work(src.data, dst_type, SIMPLE)
+        exactness.note(self, src, dst_type)
         return TensorHandle(convert(src.data, src.dtype, dst_type), dst_type.scalar)
 
     def create_fp_to_fp(self, src: Any, dst_type: Any, rounding_mode: Any) -> Any:

@@ -7,7 +7,9 @@ how its loops go on. Of a loop that goes as far as a number in memory says, most
 that number against another one.
 
 So it is with a side of a branch that no launch takes where results are compared, and a launch takes whole at full shape:
-`if cols % BLOCK == 0` is true for a whole launch or for none of it, and was not seen to be right.
+`if cols % BLOCK == 0` is true for a whole launch or for none of it, and was not seen to be right. And so it is with a conversion
+that does not hold a whole number at full shape, and holds all of them where results are compared (`exactness`), and with a
+comparison that comes to something there that it does not here (`outcomes`).
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from rlkernel.evaluator.cpu import outcomes
 from rlkernel.evaluator.messages.children import Extent
 from rlkernel.evaluator.program.schema import Program
 
@@ -28,10 +31,24 @@ AXES = 3
 """The axes of a grid, whose places come before those of loops."""
 SIDES = 1 << 15
 """Where the places of the sides of branches begin, two for each branch."""
+LOST = 1 << 16
+"""Where the lines of conversions begin that do not hold a whole number."""
+OUTCOMES = 1 << 17
+"""Where what comparisons come to begins, two for each comparison."""
 TAKEN = 2
 """What is noted of a side that is taken: `Extent` counts what there is several of."""
 Place = tuple[str, int]
 """The text of a kernel or of a function that it calls, and what of it, see `Extent.place`."""
+
+
+def is_side(place: int) -> bool:
+    """Whether a place is a side of a branch."""
+    return SIDES <= place < LOST
+
+
+def is_lost(place: int) -> bool:
+    """Whether a place is a conversion that does not hold a whole number."""
+    return LOST <= place < OUTCOMES
 
 
 class Extents:
@@ -47,6 +64,8 @@ class Extents:
         """The texts of the kernels whose programs differ in what they do, and not in what they address alone."""
         self._adding_in_little: set[str] = set()
         """The texts of the kernels whose accumulators have half precision, or that add whole numbers of 8 or 16 bits."""
+        self._least_lost: dict[Place, int] = {}
+        """The least whole number that a conversion does not hold."""
         self._told: set[Place] = set()
         """The loops that go as far as a number in memory says."""
 
@@ -77,6 +96,17 @@ class Extents:
     def note_adding_in_little(self, source: str) -> None:
         """Accumulators of a kernel have half precision, or 8 or 16 bits."""
         self._adding_in_little.add(source)
+
+    def note_lost(self, source: str, line: int, largest: int, least: int) -> None:
+        """A conversion in this line of a kernel, or of what it calls, did not hold this whole number, the largest of all;
+        the least that it does not hold."""
+        place = source, LOST + line % LOST
+        self._least_lost[place] = min(least, self._least_lost.get(place, least))
+        self.note(place, largest)
+
+    def note_outcome(self, source: str, at: int, answer: bool, share: int) -> None:
+        """A comparison at this place of a kernel's code, or of what it calls, came to this for such a share of the elements."""
+        self.note((source, OUTCOMES + 2 * (at % OUTCOMES) + answer), max(TAKEN, share))
 
     def note_told(self, place: Place) -> None:
         """Memory tells how many turns a loop has."""
@@ -123,6 +153,10 @@ class Extents:
     def _enough(self, place: Place, count: int) -> int:
         """How many turns, or programs, of so many show how what repeats goes on."""
         source, number = place
+        if place in self._least_lost:
+            return self._least_lost[place]
+        if number >= OUTCOMES:
+            return max(TAKEN, min(outcomes.ENOUGH, count // outcomes.MOST_BELOW))
         if number >= SIDES:
             return TAKEN
         if number >= AXES and source in self._adding_in_little:

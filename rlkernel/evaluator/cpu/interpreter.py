@@ -26,6 +26,7 @@ from rlkernel.evaluator.cpu.language import KernelWords, scalar, the_machine, wo
 from rlkernel.evaluator.cpu.latency import Chain
 from rlkernel.evaluator.cpu.loaded import DecidedByMemory, mark
 from rlkernel.evaluator.cpu.memory import OutOfBounds
+from rlkernel.evaluator.cpu.outcomes import Outcomes
 from rlkernel.evaluator.cpu.pace import Pace, TooMuchWork
 from rlkernel.evaluator.cpu.races import Race
 from rlkernel.evaluator.cpu.reuse import Reuse
@@ -199,6 +200,7 @@ class Interpreter:
         machine.reuse = self._reuse(config, extents) if dry else Reuse()
         machine.chain = Chain(config.options.get("num_warps", 4), self._fetching(config))
         machine.counts, machine.left_out, machine.adds_in_little, machine.elements_meet = Counts(), False, False, False
+        machine.lost, machine.outcomes = {}, Outcomes()
         kernel = self._kernels.get(launch.function)
         bound = self._arguments(launch, config, args, addresses)
         machine.set_grid_dim(*config.grid)
@@ -236,6 +238,10 @@ class Interpreter:
             machine.extents.note_meeting(source)
         if machine.adds_in_little:
             machine.extents.note_adding_in_little(source)
+        for place, lost in machine.lost.items():
+            machine.extents.note_lost(source, place, *lost)
+        for at, answer, share in machine.outcomes.shares():
+            machine.extents.note_outcome(source, at, answer, share)
         if sampling.idle:
             self.idle[launch.function] = launch.line
         return counts

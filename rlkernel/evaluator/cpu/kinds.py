@@ -41,6 +41,8 @@ class Kinds:
     """The programs that have decided all that the followed one has decided, and the sets of those that have not."""
 
     def __init__(self) -> None:
+        self.replaying = False
+        """Whether a method is called once more, for what it makes in the other programs."""
         self.begin()
         self.follow((1, 1, 1), np.zeros(1, dtype=np.int64), 0)
 
@@ -157,7 +159,8 @@ class _Later:
         """None: the method's result has no row for each program."""
         machine, method, args, kwargs, ends = self._call
         counts = machine.counts
-        counted = counts.flops, counts.operations, counts.on_floats
+        counted, within = (counts.flops, counts.operations, counts.on_floats), machine.kinds.replaying
+        machine.kinds.replaying = True
         try:
             given = {key: _ends(value, ends) for key, value in kwargs.items()}
             data = method(machine, *_ends(args, ends), **given).data
@@ -165,6 +168,7 @@ class _Later:
             return None
         finally:
             counts.flops, counts.operations, counts.on_floats = counted
+            machine.kinds.replaying = within
         return data if data.ndim == 2 and data.shape[0] == machine.kinds.count and data.shape[1] <= ends else None
 
 

@@ -130,8 +130,8 @@ class Extent:
 
     function: Kernel
     """The kernel, or a function that it calls."""
-    place: Annotated[int, Between(0, 1 << 16)]
-    """0, 1 and 2: the axes of its grid; from 3 on, its loops in the order of their ends."""
+    place: Annotated[int, Between(0, 1 << 19)]
+    """0, 1 and 2: the axes of its grid; from 3 on, its loops in the order of their ends; the rest: `cpu.extents`."""
     count: Annotated[int, Between(2, 1 << 62)] = field(compare=False)
     """How many turns, or programs, there are."""
     enough: Annotated[int, Between(2, 1 << 62)] = field(compare=False)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any
 
+from rlkernel.evaluator.cpu.extents import is_lost
 from rlkernel.evaluator.cpu_judge import Judged
 from rlkernel.evaluator.ended import Ended
 from rlkernel.evaluator.judging.sizes.resizing import is_longer
 from rlkernel.evaluator.judging.undecided import Undecided
 from rlkernel.evaluator.judging.verdict import failed
+from rlkernel.evaluator.messages.children import Extent
 from rlkernel.evaluator.messages.oracle import Brief, Lighter, Longer
 from rlkernel.evaluator.second_looks.looking import Candidate, Looks, halvings_of, shorter_source
 from rlkernel.reference_text import small_of
@@ -66,9 +69,8 @@ async def confirm(
     once no look is left, but those that leave their tensors where blocks are not filled, and are right where they are and
     nothing is shorter: at full shape addresses are followed anyway. Undecided where something stays short. right: gets the
     problem's file at each of the sizes at which it is right, too."""
-    short, broken = found.short, list[Evaluation]()
-    async for look in looks.longer(one, MOST_CONFIRMING, dict.fromkeys((halvings_of(short), 0))):
-        look, again = await _look(looks, one, look)
+    short, broken = set(found.short), list[Evaluation]()
+    async for look, again in _in_turn(looks, one, short):
         if isinstance(again, Ended) and await _right_beside(looks, one, look):
             broken.append(replace(failed(again.status, again.detail, one.clock.now), sizes=look.sizes))
         if not isinstance(again, Judged) or not again.same_work:
@@ -84,6 +86,22 @@ async def confirm(
         if failure.status is not Status.OUT_OF_BOUNDS or not await _right_where_filled(looks, one, failure.sizes):
             return failure
     return Undecided.LONGER
+
+
+async def _in_turn(
+    looks: Looks, one: Candidate, short: AbstractSet[Extent]
+) -> AsyncIterator[tuple[Longer, Judged | Ended | None]]:  # fmt: skip
+    """Looks at longer sizes and what comes of them; where a conversion is still `short` of a number that it does not hold, also
+    those again that were too much work."""
+    late = list[Longer]()
+    async for look in looks.longer(one, MOST_CONFIRMING, dict.fromkeys((halvings_of(short), 0))):
+        look, again = await _look(looks, one, look)
+        if again is None and one.budget.took_too_long:
+            late.append(look)
+        yield look, again
+    for look in late:
+        if any(is_lost(extent.place) for extent in short):
+            yield look, await looks.look(one, look.source, one.at_full, patient=True)
 
 
 async def fill(looks: Looks, one: Candidate) -> Evaluation | None:

@@ -3,7 +3,8 @@
 Seven kinds of candidates get one, and no others:
 
 - one that is right, and has a loop, or an axis of its grid, that is longer at full shape than at the first sizes, and too short
-  there to show how it goes on (`cpu.extents`). It must be right at longer sizes, too.
+  there to show how it goes on (`cpu.extents`), or a comparison that comes to something there that it hardly does at these, or a
+  conversion that does not hold a whole number there. It must be right at longer sizes, too.
 - one that is right, of a reference that tells places apart at full shape and not at the first sizes (`judging.sizes.distances`),
   such as a window: it must be right where that shows;
 - one that is right, of a reference that adds up whole numbers which need more bits at full shape (`judging.sizes.widths`): it

@@ -2,11 +2,11 @@
 
 `torch.clamp(x, max=200)` of normal numbers changes none of them, eight times as large or not, and whoever leaves it out would be
 right. So the reference is watched while it is called: which limits were reached, which comparisons had both answers. For what was
-never seen, a few numbers are planted: large ones where a limit is far away, rows of zeros where it is next to zero, NaN where an
-input's NaN is replaced, zeros among lengths and masks where that of a result is, and the very number to which an input is
-compared, also where only the side of equal ones is unseen (`met`); or all of an input is made smaller, as for the limit of one in
-`x * torch.clamp(10 / x.norm(), max=1)`. What shows something, and leaves outputs as finite as they are, is judged in a round of
-its own. Source: ours.
+never seen, a few numbers are planted: large ones where a limit is far away, rows of zeros where it is next to zero, zeros in
+several inputs at once where a small number is added to what they make (`guards`), NaN where an input's NaN is replaced, zeros
+among lengths and masks where that of a result is, and the very number to which an input is compared, also where only the side of
+equal ones is unseen (`met`); or all of an input is made smaller, as for the limit in `x * torch.clamp(10 / x.norm(), max=1)`.
+What shows something, and leaves outputs as finite as they are, is judged in a round of its own. Source: ours.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from rlkernel.evaluator.judging.inputs.bearing import is_same, places_in_memory, usual_call
+from rlkernel.evaluator.judging.inputs.guards import ADD, bare, bared, guards, is_guard
 from rlkernel.evaluator.judging.inputs.little import resized
 from rlkernel.evaluator.judging.inputs.met import MEETING, is_often, met_by, met_of
 from rlkernel.evaluator.judging.inputs.moved import flat_parameters, move_state
@@ -91,7 +92,7 @@ class _Watching(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
         name = base_name(str(func))
-        if name in WATCHED and args and isinstance(args[0], torch.Tensor) and args[0].numel():
+        if (name in WATCHED or name == ADD) and args and isinstance(args[0], torch.Tensor) and args[0].numel():
             self._look(func, name, args, dict(kwargs or {}))
         return func(*args, **(kwargs or {}))
 
@@ -109,6 +110,11 @@ class _Watching(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 def _effects(name: str, given: dict[str, Any], x: torch.Tensor) -> Iterator[tuple[str, float | None, torch.Tensor]]:
     """The sides of an operator: what it compares with, and where in its operand it has that effect."""
+    if name == ADD:
+        number = _number(given.get("other"))
+        if is_guard(number) and x.is_floating_point():
+            yield "low", number, bare(x, number or 0.0)
+        return
     if name in REPLACES_NAN:
         yield "nan", None, torch.isnan(x)
         if given.get("posinf") is not None:
@@ -152,7 +158,7 @@ def _number(value: Any) -> float | None:
 def may_hide(program: Program, source: str) -> bool:
     """Whether a reference calls an operator that is watched. What losses ignore is theirs where the text says so."""
     names = operators_of(program)
-    return bool(names & (SHOWING - IGNORES)) or (bool(names & IGNORES) and "ignore_index" in source)
+    return bool(names & (SHOWING - IGNORES)) or guards(program) or (bool(names & IGNORES) and "ignore_index" in source)
 
 
 def plants_of(
@@ -216,7 +222,9 @@ def _never_seen(reference: SeededReference, model: nn.Module) -> set[Effect]:
 def _tried(effect: Effect, inputs: Sequence[torch.Tensor]) -> Iterator[Plant]:
     """What may show an effect, the mildest first."""
     number = effect.number
-    if effect.side == "nan" and effect.place is not None:
+    if effect.name == ADD:
+        yield from bared(inputs, _of_numbers(inputs))
+    elif effect.side == "nan" and effect.place is not None:
         yield Plant(effect.place, (math.nan,))
     elif effect.side == "nan":  # of what is computed: where a length is zero, or a row of a mask
         whole = [place for place, tensor in enumerate(inputs) if not (tensor.is_floating_point() or tensor.is_complex())]
@@ -260,7 +268,7 @@ def _moved(effect: Effect, names: Sequence[str]) -> Iterator[Moved]:
 
 def _is_computed(effect: Effect) -> bool:
     """Whether an operator limits what is computed of real numbers, by how large it is."""
-    plain = effect.place is None and not effect.whole and effect.name not in ("eq", "ne", *IGNORES)
+    plain = effect.place is None and not effect.whole and effect.name not in ("eq", "ne", ADD, *IGNORES)
     return plain and effect.side not in ("nan", "infinite")
 
 

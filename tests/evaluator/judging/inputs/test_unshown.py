@@ -187,3 +187,34 @@ def test_a_limit_on_a_parameter_is_shown_where_it_is_moved(answer: str, found: t
     made = "    def __init__(self):\n        super().__init__()\n        self.scale = nn.Parameter(torch.tensor(2.66))\n\n"
     source = SOURCE.format(answer=answer).replace("    def forward", made + "    def forward")
     assert plants_of(load_reference(source, small=False), source) == found
+
+
+SEVERAL = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def forward(self, gradient, square, rate):
+        return {answer}
+
+def get_inputs():
+    return [torch.randn(64, 32), torch.rand(64, 32), torch.rand(64)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        ("gradient / ((0.9 * square + gradient * gradient).sqrt() + 1e-8)", (Plant(0, (0.0,), also=(1,)),)),
+        ("gradient / (gradient.norm(dim=1) * square.norm(dim=1) + 1e-6)[:, None]", (Plant(0, (0.0,), rows=True, also=(1,)),)),
+        ("gradient / ((0.9 * square + gradient * gradient).sqrt() + 1.0)", ()),  # this is no guard
+        ("gradient / (rate + 1e-8)[:, None]", ()),  # one input of that shape alone
+        ("1e-3 / (square + gradient.abs()) + (square + gradient.abs() + 1e-8)", ()),  # infinity where both are zero
+    ],
+)
+def test_what_is_guarded_is_zero_where_several_inputs_are(answer: str, found: tuple[Plant, ...]) -> None:
+    source = SEVERAL.format(answer=answer)
+    assert plants_of(load_reference(source, small=False), source) == found

@@ -43,7 +43,7 @@ class DrawnValues:
         """The first id that the call in progress has given."""
 
     def begin(self) -> None:
-        """A call of forward begins: what it draws is what the last one has drawn, and what that has made nobody asks for again."""
+        """A call of forward begins: it draws what the last one has drawn, and nobody asks again for what that has made."""
         self._began = len(self._ids)
         self.known.clear()
 

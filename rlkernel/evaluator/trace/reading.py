@@ -78,6 +78,8 @@ class Reading:
         self.drawn: dict[int, Callable[[], torch.Tensor]] | None = None
         """The memory of a reference's input -> how to draw it; an input that was made inside the trace is not named. None: values
         of inputs stay unknown, as they are to a candidate."""
+        self.told: list[int] = []
+        """The whole numbers that were told of what a reference's inputs decide, in all calls."""
         self._read: set[int] = set()
         """The memory that the host has read in the call in progress."""
         self._values = DrawnValues(recorder.ids)
@@ -108,7 +110,9 @@ class Reading:
         origins = [self._origin(self._recorder.ids.of(tensor)) for tensor in tensors]
         blocked = next((origin.blocked for origin in origins if origin.blocked), "")
         if blocked == INPUT and self.drawn is not None:
-            return self._on_real(func, args, kwargs, {id(t): self._example(o, t) for o, t in zip(origins, tensors, strict=True)})
+            real = {id(tensor): self._example(origin, tensor) for origin, tensor in zip(origins, tensors, strict=True)}
+            self.told += _whole(found := self._on_real(func, args, kwargs, real))
+            return found
         if blocked:
             raise Untraceable(blocked)
         if all(self._constant(origin, tensor) for origin, tensor in zip(origins, tensors, strict=True)):
@@ -124,7 +128,8 @@ class Reading:
         if origin.blocked and (origin.blocked != INPUT or self.drawn is None):
             raise Untraceable(origin.blocked)
         with _disable_current_modes():
-            return int(question(self._example(origin, tensor)))
+            self.told.append(number := int(question(self._example(origin, tensor))))
+        return number
 
     def _on_real(self, func: Callable[..., Any], args: Any, kwargs: dict[str, Any], real: dict[int, torch.Tensor]) -> Any:
         """The answer on tensors with data, by the identity of those without."""
@@ -244,3 +249,10 @@ def _leaves(steps: Sequence[Step], number: int) -> set[int]:
         leaves.update(ref for ref in given_to(step) if ref not in made)
         made.update(made_by(step))
     return leaves if number in made else leaves | {number}
+
+
+def _whole(answer: Any) -> list[int]:
+    """The whole numbers of an answer, which may be lists of them."""
+    if isinstance(answer, list):
+        return [number for one in answer for number in _whole(one)]
+    return [answer] if type(answer) is int else []

@@ -278,3 +278,11 @@ def test_weights_are_the_same_ones_whatever_is_asked_for() -> None:
 def test_what_an_operator_gives_back_may_be_an_input(same: str) -> None:
     [length] = lengths_of(f"{same}; return x + y[y > 0].sum()")
     assert 700 < length < 900
+
+
+def test_the_tokens_of_an_expert_stand_for_no_number_of_the_full_shape() -> None:
+    """The 1,024 of 8,192 tokens that take a path were taken for a size, and a kernel's 1,024 for the tokens of that path."""
+    source = EXPERTS.format(expert=WHERE).replace("randn(100", "randn(TOKENS") + "TOKENS, SMALL = 1000, {'TOKENS': 100}\n"
+    found = prepare(source, "p", H200, Precision.PYTORCH)
+    lengths = {step.kwargs["size"] for step in found.program.forward if isinstance(step, Op) and "nonzero" in step.op}
+    assert found.counterparts[1000] == (100,) and len(lengths) == 4 and lengths.isdisjoint(found.counterparts)

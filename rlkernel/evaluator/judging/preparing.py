@@ -113,7 +113,7 @@ def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision
     constants = small_constants(source, name=name)
     shrunk = replace(traced_small.variant, constants=constants, replaced=replaced)
     variants = (shrunk, replace(traced_full.variant, replaced=replaced))
-    numbers = {} if one_size else counterparts(constants, _alike(traced_full.shapes, traced_small.shapes))
+    numbers = {} if one_size else counterparts(constants, _alike(traced_full, traced_small))
     counts = not one_size and counts_elements(traced_small.program, traced_full.program)
     shapes = traced_small.shapes, traced_full.shapes
     distances = not one_size and hides_distances(traced_small.program, traced_full.program, *shapes)
@@ -212,10 +212,16 @@ def _if_it_ends(look: Callable[[], Sequence[Planting]]) -> Sequence[Planting]:
         return ()
 
 
-def _alike(full: list[Shape], small: list[Shape]) -> list[tuple[Shape, Shape]]:
-    """The shapes of the same tensors at both sizes; none where a reference makes other ones."""
-    same = len(full) == len(small) and all(len(one) == len(other) for one, other in zip(full, small, strict=True))
-    return [*zip(full, small, strict=True)] if same else []
+def _alike(full: TracedReference, small: TracedReference) -> list[tuple[Shape, Shape]]:
+    """The shapes of the same tensors at both sizes; none where a reference makes other ones. Without those that have a length
+    which values decide: who writes a number of the full shape does not mean the tokens of an expert, which may be as many."""
+    pairs = [*zip(full.shapes, small.shapes, strict=False)]
+    if len(full.shapes) != len(small.shapes) or any(len(one) != len(other) for one, other in pairs):
+        return []
+    given = (*full.program.inputs, *full.program.state.values())
+    sizes = {axis for number in given for axis in zip(*pairs[number], strict=True)}
+    told = {*zip(full.told, small.told, strict=False)} - sizes
+    return [pair for pair in pairs if told.isdisjoint(zip(*pair, strict=True))]
 
 
 def _least_share(costs: Costs, small: Reference, traced: TracedReference) -> float:

@@ -29,10 +29,14 @@ def _index(number_of: NumberOf, tensor: torch.Tensor, indices: Sequence[torch.Te
 def _index_put(
     number_of: NumberOf, tensor: torch.Tensor, indices: Sequence[torch.Tensor | None], put: torch.Tensor, accumulate: bool = False
 ) -> torch.Tensor | None:
-    """One number that is put wherever a mask is true fills it, and needs no length."""
-    if put.dim() == 0 or not any(_is_mask(index) for index in indices):
+    if not any(_is_mask(index) for index in indices) or _fills(indices, put, accumulate):
         return None
     return _aten.index_put_.default(tensor, _places(number_of, indices), put, accumulate)  # type: ignore[no-any-return]
+
+
+def _fills(indices: Sequence[torch.Tensor | None], put: torch.Tensor, accumulate: bool) -> bool:
+    """Whether torch fills what one mask says with one number, which needs no length: not with a number in a GPU's memory."""
+    return put.numel() == 1 and not put.is_cuda and not accumulate and sum(index is not None for index in indices) == 1
 
 
 def _places(number_of: NumberOf, indices: Sequence[torch.Tensor | None]) -> list[torch.Tensor | None]:

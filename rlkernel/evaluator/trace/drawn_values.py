@@ -7,7 +7,8 @@ all of a layer's experts ask for what one router says.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
@@ -16,12 +17,13 @@ from rlkernel.evaluator.program.replay import Replay
 from rlkernel.evaluator.program.schema import Op, Program, Step
 from rlkernel.evaluator.program.values import TensorRef
 from rlkernel.evaluator.trace.identities import Identities
-from rlkernel.evaluator.trace.touched import written_by
+from rlkernel.evaluator.trace.touched import draws, made_by, written_by
+from rlkernel.seeds import seed_generators
 
 MAX_DRAWN = 1 << 27
-"""The most elements of all tensors together on the way to one value: a processor computes as many in a second or two."""
-MAX_KEPT = 1 << 24
-"""The most elements of a tensor that is kept."""
+"""The most elements of all tensors together on the way to one value."""
+MAX_KEPT = 1 << 30
+"""The most bytes of all tensors together that are kept."""
 
 
 class DrawnValues:
@@ -37,6 +39,13 @@ class DrawnValues:
         """The memory that steps have written to."""
         self._looked_at = 0
         """How many of the trace's steps were looked at for what they write."""
+        self._began = 0
+        """The first id that the call in progress has given."""
+
+    def begin(self) -> None:
+        """A call of forward begins: it draws what the last one has drawn, and nobody asks again for what that has made."""
+        self._began = len(self._ids)
+        self.known.clear()
 
     def forget_written(self, history: Sequence[Step]) -> None:
         """Forget what steps have written to since this was asked last. `history`: all steps of the trace."""
@@ -46,19 +55,53 @@ class DrawnValues:
         if new:
             self.known = {number: values for number, values in self.known.items() if self._ids.storage(number) not in new}
 
-    def compute(self, number: int, steps: Sequence[Step], given: dict[int, torch.Tensor], seed: int) -> torch.Tensor:
-        """The values of the tensor with an id, by what must run for it, from those of the tensors that are given."""
+    def compute(
+        self, number: int, steps: Sequence[Step], given: Mapping[int, torch.Tensor], seed: int, *, keeps: bool
+    ) -> torch.Tensor:
+        """The values of the tensor with an id, by what must run for it, from those of the tensors that are given. keeps: whether
+        they are kept for the next question."""
         self.asked = True
         program = Program((), (), (), {}, tuple(given), tuple(steps), TensorRef(number))
+        kept = _bytes_of(self.known.values())
+        drawn = Counter[int]()
+
+        def draw_alike(step: Step) -> None:
+            if draws(step):
+                [out, *_] = made_by(step)
+                seed_generators(self._seed_of(out, drawn[out], seed))
+                drawn[out] += 1
 
         def keep(index: int, step: Step, read: Sequence[torch.Tensor], made: Sequence[torch.Tensor]) -> None:
             outs = [out for out in step.outs if out is not None] if isinstance(step, Op) else []
             for out, values in zip(outs, made, strict=True):
-                if values.numel() <= MAX_KEPT and self._ids.storage(out) not in self._written:
-                    self.known[out] = values
+                self._keep(out, values, kept)
 
         with _disable_current_modes(), torch.no_grad():
+            for leaf, values in given.items() if keeps else ():
+                self._keep(leaf, values, kept)
             replay = Replay(program, torch.device("cpu"), lambda *call: None)
-            found = replay.forward(list(given.values()), seed, observe=keep)
+            replay.before_step = draw_alike
+            found = replay.forward(list(given.values()), seed, observe=keep if keeps else None)
         assert isinstance(found, torch.Tensor)
         return found
+
+    def _seed_of(self, out: int, times: int, seed: int) -> int:
+        """That of a step which draws the tensor with an id: the same whatever else runs for a question, and in each call."""
+        own = out >= self._began
+        return hash((seed, own, out - self._began if own else out, times)) & 0xFFFF_FFFF  # torch takes no more bits
+
+    def _keep(self, number: int, values: torch.Tensor, kept: dict[int, int]) -> None:
+        """Know the values of a tensor, if its memory is not written to and there is room. `kept`: see `_bytes_of`."""
+        more = _bytes_of([values])
+        if self._ids.storage(number) not in self._written and (more.keys() <= kept.keys() or _total(kept, more) <= MAX_KEPT):
+            kept |= more
+            self.known[number] = values
+
+
+def _bytes_of(tensors: Iterable[torch.Tensor]) -> dict[int, int]:
+    """The memory of tensors -> its bytes. A view holds all of its memory."""
+    return {values.untyped_storage()._cdata: values.untyped_storage().nbytes() for values in tensors}
+
+
+def _total(kept: dict[int, int], more: dict[int, int]) -> int:
+    return sum(kept.values()) + sum(more.values())

@@ -51,6 +51,17 @@ class _Origin:
     """Why they cannot be known on the host; empty if they can."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Touched:
+    """What a step touches."""
+
+    step: Step
+    """Kept, so that no other step has its identity."""
+    given: list[int]
+    made: list[int]
+    writes: bool
+
+
 class Reading:
     """Answers for one trace."""
 
@@ -67,9 +78,13 @@ class Reading:
         self.drawn: dict[int, Callable[[], torch.Tensor]] | None = None
         """The memory of a reference's input -> how to draw it; an input that was made inside the trace is not named. None: values
         of inputs stay unknown, as they are to a candidate."""
+        self.told: list[int] = []
+        """The whole numbers that were told of what a reference's inputs decide, in all calls."""
         self._read: set[int] = set()
         """The memory that the host has read in the call in progress."""
         self._values = DrawnValues(recorder.ids)
+        self._touched: dict[int, _Touched] = {}
+        """What steps touch, by their identity: each question goes back through all of them."""
 
     @property
     def asked(self) -> bool:
@@ -79,6 +94,7 @@ class Reading:
     def begin(self) -> None:
         """A call of forward begins."""
         self.steps, self._read, self.call_began = [], set(), len(self._recorder.history)
+        self._values.begin()
 
     def finish(self) -> list[Step]:
         """The steps for the numbers that the call has read. Raises Untraceable if the call itself may change them."""
@@ -94,7 +110,9 @@ class Reading:
         origins = [self._origin(self._recorder.ids.of(tensor)) for tensor in tensors]
         blocked = next((origin.blocked for origin in origins if origin.blocked), "")
         if blocked == INPUT and self.drawn is not None:
-            return self._on_real(func, args, kwargs, {id(t): self._example(o, t) for o, t in zip(origins, tensors, strict=True)})
+            real = {id(tensor): self._example(origin, tensor) for origin, tensor in zip(origins, tensors, strict=True)}
+            self.told += _whole(found := self._on_real(func, args, kwargs, real))
+            return found
         if blocked:
             raise Untraceable(blocked)
         if all(self._constant(origin, tensor) for origin, tensor in zip(origins, tensors, strict=True)):
@@ -110,7 +128,8 @@ class Reading:
         if origin.blocked and (origin.blocked != INPUT or self.drawn is None):
             raise Untraceable(origin.blocked)
         with _disable_current_modes():
-            return int(question(self._example(origin, tensor)))
+            self.told.append(number := int(question(self._example(origin, tensor))))
+        return number
 
     def _on_real(self, func: Callable[..., Any], args: Any, kwargs: dict[str, Any], real: dict[int, torch.Tensor]) -> Any:
         """The answer on tensors with data, by the identity of those without."""
@@ -130,7 +149,8 @@ class Reading:
             raise Untraceable(f"the host needs a value that comes from more than {MAX_DRAWN:,} elements")
         given = {leaf: known[leaf] if leaf in known else drawn[storage(leaf)]() for leaf in leaves}
         seed = OF_INPUTS if self.drawn is None else OF_WEIGHTS
-        return self._values.compute(self._recorder.ids.of(tensor), origin.steps, given, seed)
+        keeps = self.drawn is not None
+        return self._values.compute(self._recorder.ids.of(tensor), origin.steps, given, seed, keeps=keeps)
 
     def examples(self, made: Sequence[torch.Tensor]) -> list[Callable[[], torch.Tensor]]:
         """How to draw the arguments that a traced `get_inputs` has made. Each draw may raise Untraceable."""
@@ -184,6 +204,14 @@ class Reading:
         assert isinstance(found, torch.Tensor)
         return found
 
+    def _touched_by(self, step: Step) -> tuple[list[int], list[int], bool]:
+        """The tensors that a step is given and makes, and whether it writes into some."""
+        found = self._touched.get(id(step))
+        if found is None:
+            found = _Touched(step, given_to(step), made_by(step), isinstance(step, Op) and writes(step))
+            self._touched[id(step)] = found
+        return found.given, found.made, found.writes
+
     def _origin(self, number: int) -> _Origin:
         """Follow a tensor's values back through what was recorded."""
         storage = self._recorder.ids.storage
@@ -196,13 +224,12 @@ class Reading:
         steps: list[Step] = []
         blocked = ""
         for step in reversed(self._recorder.history):
-            refs = given_to(step)
+            refs, made, changes = self._touched_by(step)
             if isinstance(step, Launch):  # one of an earlier call may have changed a weight: the number is read after it
                 touched = {storage(ref) for ref in refs} & memory
                 blocked = blocked or (MADE if touched - self.state else "")
                 continue
-            made = made_by(step)
-            writing = isinstance(step, Op) and writes(step) and any(storage(ref) in memory for ref in refs)
+            writing = changes and any(storage(ref) in memory for ref in refs)
             if not (writing or needed.intersection(made) or any(storage(out) in memory for out in made)):
                 continue
             if not writing and made and all(out in known for out in made):
@@ -211,5 +238,21 @@ class Reading:
             needed.update(refs, made)
             memory.update(storage(ref) for ref in refs)
         steps.reverse()
-        leaves = needed - {out for step in steps for out in made_by(step)}
+        leaves = _leaves(steps, number)
         return _Origin(steps, leaves, INPUT if memory & self.inputs or not leaves.isdisjoint(known) else blocked)
+
+
+def _leaves(steps: Sequence[Step], number: int) -> set[int]:
+    """The tensors that steps need and that none has made before: also what one changes, or returns as it is."""
+    made, leaves = set[int](), set[int]()
+    for step in steps:
+        leaves.update(ref for ref in given_to(step) if ref not in made)
+        made.update(made_by(step))
+    return leaves if number in made else leaves | {number}
+
+
+def _whole(answer: Any) -> list[int]:
+    """The whole numbers of an answer, which may be lists of them."""
+    if isinstance(answer, list):
+        return [number for one in answer for number in _whole(one)]
+    return [answer] if type(answer) is int else []

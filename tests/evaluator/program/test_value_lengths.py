@@ -26,6 +26,7 @@ def number_of(tensor: torch.Tensor, question: Callable[[torch.Tensor], torch.Ten
         ("index.Tensor", (X.repeat(2, 1, 1), [torch.tensor([1, 0, 1]), MASK])),
         ("index_put_.default", (X, [MASK], torch.tensor([7.0, 8.0, 9.0]))),
         ("index_put_.default", (X, [ROWS], torch.tensor([[1.0, 1.0, 1.0]]), True)),
+        ("index_put_.default", (X, [MASK], torch.tensor(5.0), True)),
         ("masked_select.default", (X, ROWS[:, None])), ("bincount.default", (COUNTS,)),
         ("bincount.default", (COUNTS, torch.tensor([0.5, 1.0, 2.0]))), ("repeat_interleave.Tensor", (COUNTS,)),
     ],
@@ -42,7 +43,8 @@ def test_a_known_length_gives_the_same(name: str, given: tuple[Any, ...]) -> Non
     ("name", "given"),
     [
         ("index.Tensor", (X, [torch.tensor([1, 0])])), ("index_put_.default", (X, [MASK], torch.tensor(0.0))),
-        ("bincount.default", (COUNTS, None, 8)), ("bincount.default", (torch.empty(0, dtype=torch.int64),)),
+        ("index_put_.default", (X, [MASK], torch.tensor([0.0]))), ("bincount.default", (COUNTS, None, 8)),
+        ("bincount.default", (torch.empty(0, dtype=torch.int64),)),
     ],
 )  # fmt: skip
 def test_what_no_value_decides_is_left_alone(name: str, given: tuple[Any, ...]) -> None:

@@ -99,6 +99,7 @@ class TracedReference:
                 self.replaced = newly_replaced(before, model)
                 self.keeps = not before.keys() <= state.keys()  # tensors as plain attributes
                 self.program = Program((), tuple(init_ids), tuple(init), state, tuple(ids), tuple(steps), output, tuple(reads))
+                self.told = tuple(self.recorder.reading.told)
                 self.shapes = [tuple(self.recorder.ids.tensor(number).shape) for number in range(len(self.recorder.ids))]
         self.modal = not chosen and forms[0] != forms[1]
 

@@ -235,3 +235,54 @@ def get_inputs():
 """
     with nullcontext() if why is None else pytest.raises(BrokenReference, match=re.escape(f"{why}; {TENSORS}")):
         TracedReference(load_reference(source, small=False, name="p"), H200)
+
+
+SHARED = """
+import torch
+import torch.nn as nn
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(16, 16))
+        self.gate = nn.Linear(16, 4)
+        self.drop = nn.Dropout(0.0)
+    def forward(self, x, y):
+        {forward}
+def get_inputs():
+    return [torch.randn(100, 16), torch.randn(100, 16)]
+def get_init_inputs():
+    return []
+"""
+GATED = "scores = self.gate(x @ self.weight)[:, 0]; scores += 0.1; "
+
+
+def lengths_of(forward: str) -> list[int]:
+    found = prepare(SHARED.format(forward=forward), "shared", H200, Precision.PYTORCH)
+    assert not found.modal
+    return [step.kwargs["size"] for step in found.program.forward if isinstance(step, Op) and "nonzero" in step.op]
+
+
+def test_two_inputs_of_one_shape_are_drawn_apart() -> None:
+    """Seeded alike, each alone, they were equal, and nobody was larger."""
+    [length] = lengths_of("return x + x[x > y].sum()")
+    assert 700 < length < 900
+
+
+def test_weights_are_the_same_ones_whatever_is_asked_for() -> None:
+    """A weight that was known was not drawn again, so that those behind it were other ones in the next question or call."""
+    some, others = lengths_of(GATED + "return x + torch.cat([x[scores > 0], x[scores <= 0]])")
+    assert some + others == 100 and some
+
+
+@pytest.mark.parametrize("same", ["y = x.clamp_(-1)", "y = torch.dropout(x, 0.0, True)"])
+def test_what_an_operator_gives_back_may_be_an_input(same: str) -> None:
+    [length] = lengths_of(f"{same}; return x + y[y > 0].sum()")
+    assert 700 < length < 900
+
+
+def test_the_tokens_of_an_expert_stand_for_no_number_of_the_full_shape() -> None:
+    """The 1,024 of 8,192 tokens that take a path were taken for a size, and a kernel's 1,024 for the tokens of that path."""
+    source = EXPERTS.format(expert=WHERE).replace("randn(100", "randn(TOKENS") + "TOKENS, SMALL = 1000, {'TOKENS': 100}\n"
+    found = prepare(source, "p", H200, Precision.PYTORCH)
+    lengths = {step.kwargs["size"] for step in found.program.forward if isinstance(step, Op) and "nonzero" in step.op}
+    assert found.counterparts[1000] == (100,) and len(lengths) == 4 and lengths.isdisjoint(found.counterparts)

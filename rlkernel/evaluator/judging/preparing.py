@@ -42,7 +42,8 @@ from rlkernel.types import Precision
 MOST_LOOKED_AT = 1 << 24
 """Elements of inputs and weights up to which their values are looked at; with more, a part of them may hide another."""
 MOST_DRAWN = 1 << 22
-"""Elements of inputs and weights up to which they are drawn at full shape, to see how large their whole numbers are."""
+"""Elements of inputs and weights up to which they are drawn at full shape, to see how large their whole numbers are, and up to
+which a forward that does what values say is called to see what it returns."""
 
 
 SHAPES_DRAWN = 3
@@ -83,7 +84,7 @@ def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision
     small, full = load_reference(source, small=True, name=name), load_reference(source, small=False, name=name)
     try:
         traced_small = TracedReference(small, profile)
-        if traced_small.asks_values:
+        if traced_small.asks_values and traced_small.given <= MOST_DRAWN:
             _returns_one_shape(small)
         replaced = traced_small.replaced
         if traced_small.keeps:

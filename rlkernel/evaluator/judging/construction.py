@@ -160,7 +160,7 @@ class Construction:
         whole_numbers, alone = any(equal_or_wrong(t.dtype) for t in found), not (self.calls and changed)
         expected = Expected(
             structure, tuple(found), tuple(exact), tuple(after), tuple(before), told, allowed, beside=beside,
-            choices=self._choices,
+            choices=self._choices, rounded=_rounded(errors, cores),
             state=self._changed(own_of_state, found, allowed), other=self.plan.other,
             written={
                 place: of_state(tensor.dtype, own, found, allowed, self.precision)
@@ -292,3 +292,9 @@ def _copied(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 
 def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:
     return torch.equal(bits(one), bits(other))
+
+
+def _rounded(errors: Sequence[OwnError], cores: Sequence[Cores | None]) -> dict[int, tuple[torch.Tensor, ...]]:
+    """By their places, the outputs of which tensor cores make something else, and what."""
+    rows = enumerate(zip(errors, cores, strict=False))
+    return {i: (*sides.nearest, sides.cut) for i, (error, sides) in rows if sides is not None and error.blurred}

@@ -34,6 +34,8 @@ class Expected:
     """What is allowed of each output."""
     beside: Mapping[int, tuple[torch.Tensor, Tolerance]] = field(default_factory=dict)
     """Output -> another result that is right, and what is allowed from it: float64's, where the reference is its own measure."""
+    rounded: Mapping[int, tuple[torch.Tensor, ...]] = field(default_factory=dict)
+    """Output -> what tensor cores make of it, where that is something else: another choice of those that a rounding decides."""
     state: Mapping[str, tuple[torch.Tensor, Tolerance]] = field(default_factory=dict)
     """Buffers and parameters that forward changes, after the call, and what is allowed of them."""
     written: Mapping[int, Tolerance] = field(default_factory=dict)
@@ -110,6 +112,12 @@ def compare_round(
                 found, expected.reference[index], exact, allowed=allowed, overlapping=overlapping[index], where=where
             )
             match = other if other.matches else match
+        if not match.matches and match.numeric and index in expected.rounded:
+            allowed, sides = expected.allowed[index], expected.rounded[index]
+            others = (
+                compare_tensor(found, side, side, allowed=allowed, overlapping=overlapping[index], where=where) for side in sides
+            )
+            match = next((other for other in others if other.matches), match)
         if not match.matches and index in expected.choices and not overlapping[index]:
             chosen = expected.choices[index].allows(found, expected.reference[index])
             match = Match(True, "") if chosen else match

@@ -59,3 +59,23 @@ def test_a_reference_that_never_ends_with_other_roundings_is_given_up() -> None:
     since = time.process_time()
     assert judged(first.expected, {3: 1}).detail == "output: 1 of 64 elements differ"
     assert time.process_time() - since > 0.9 * FEWEST_SECONDS  # it did not end by itself
+
+
+CHOOSES = """first, second, one, other = x.unbind(1)
+        y = x @ torch.eye(4)  # of 1 and 1 + 2^-12 tf32 makes equal numbers
+        return torch.where(y[:, 0] >= y[:, 1], one + 1, -other - 1)"""
+NEAR = SOURCE.replace("torch.tensor([0.0, 8.5, 9.2, 1.0])", "torch.tensor([1.0, 1.0 + 2**-12, 1.0, 1.0])")
+
+
+@pytest.mark.parametrize(("changed", "right"), [((), True), ((7,), True), ((8,), False), ((7, 8), False)])
+def test_another_choice_is_right_where_tf32_makes_it(changed: tuple[int, ...], right: bool) -> None:
+    """By float32 the second of the two is larger, and row 7 gives -2; with operands in tf32 it gives 2."""
+    reference = load_reference(NEAR.format(body=CHOOSES), small=False)
+    expected = next(draw_rounds(reference, Precision.PYTORCH, "key", other=False))[0].expected
+    found = expected.reference[0].clone()
+    assert found[7] == -2.0 and all(side[7] == 2.0 for side in expected.rounded[0])
+    found[list(changed)] *= -1
+    match = compare_round(expected.structure, [found], [False], [False], list(expected.inputs), {}, expected)
+    assert match.matches is right
+    strict = next(draw_rounds(reference, Precision.STRICT, "key", other=False))[0].expected
+    assert strict.rounded == {}, "where nobody may use tf32"

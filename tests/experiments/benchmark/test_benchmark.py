@@ -52,7 +52,11 @@ class ModelNew(torch.nn.Module):
 
 @pytest.fixture
 def suite(tmp_path: Path) -> Path:
-    for level, name, what in ((1, "1_Double", "x * 2"), (1, "2_Chain", "torch.relu(x) * 2 + 1"), (2, "1_Big", "x.item()")):
+    for level, name, what in (
+        (1, "1_Double", "x * 2"),
+        (1, "2_Chain", "torch.relu(x) * 2 + 1"),
+        (2, "1_Big", "x * len(torch.unique(x))"),
+    ):
         folder = tmp_path / "kb" / f"level{level}"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{name}.py").write_text(PROBLEM.format(what=what))

@@ -12,9 +12,9 @@ from typing import Any, Protocol
 import numpy as np
 import triton.language as tl
 
-from rlkernel.evaluator.cpu.kinds import Kinds, known_others
-from rlkernel.evaluator.cpu.loaded import is_loaded
+from rlkernel.evaluator.cpu.kinds import known_others
 from rlkernel.evaluator.cpu.numbers import Array, convert, widen
+from rlkernel.evaluator.cpu.seen import Watched, is_seen
 from rlkernel.evaluator.cpu.statements import running
 
 Lost = tuple[int, int]
@@ -23,13 +23,9 @@ _MANTISSAS = {tl.float16: 11, tl.bfloat16: 8, tl.float32: 24, tl.float8e4nv: 4, 
 """The bits that whole numbers have in floating-point types."""
 
 
-class Machine(Protocol):
-    """Where programs run."""
+class Machine(Watched, Protocol):
+    """Where programs run whose conversions are watched."""
 
-    dry: bool
-    last_turn: bool
-    """Whether the turn of a shortened loop runs that stands for others, whose number is one of theirs."""
-    kinds: Kinds
     lost: dict[int, Lost]
     """Lines of the running kernel, or of a function that it calls, and what conversions there did not hold."""
 
@@ -37,7 +33,7 @@ class Machine(Protocol):
 def note(machine: Machine, source: Any, target: Any) -> None:
     """A block, or a number, is converted to another type."""
     least = _least_lost(source.dtype.scalar, target.scalar)
-    if least is None or machine.kinds.replaying or (machine.dry and is_loaded(source) and not machine.last_turn):
+    if least is None or not is_seen(machine, source):
         return
     largest = _largest_lost(source.data, source.dtype, target, least)
     others = known_others(source) if machine.dry else None

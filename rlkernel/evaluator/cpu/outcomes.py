@@ -14,9 +14,9 @@ from typing import Protocol
 import numpy as np
 from triton.runtime.interpreter import TensorHandle
 
-from rlkernel.evaluator.cpu.kinds import Kinds, known_others
-from rlkernel.evaluator.cpu.loaded import is_loaded
+from rlkernel.evaluator.cpu.kinds import known_others
 from rlkernel.evaluator.cpu.numbers import Array
+from rlkernel.evaluator.cpu.seen import Watched, is_seen
 from rlkernel.evaluator.cpu.statements import running
 
 Compare = Callable[[Array, Array], Array]
@@ -53,19 +53,15 @@ class Outcomes:
                     yield at, answer, -(-PARTS * counts[answer] // sum(counts))
 
 
-class Machine(Protocol):
-    """Where programs run."""
+class Machine(Watched, Protocol):
+    """Where programs run whose comparisons are watched."""
 
-    dry: bool
-    last_turn: bool
-    """Whether the turn of a shortened loop runs that stands for others, whose number is one of theirs."""
-    kinds: Kinds
     outcomes: Outcomes
 
 
 def note(machine: Machine, compare: Compare, left: TensorHandle, right: TensorHandle, made: Array) -> None:
     """A comparison of two blocks is made."""
-    if machine.kinds.replaying or (machine.dry and is_loaded([left, right]) and not machine.last_turn):
+    if not is_seen(machine, [left, right]):
         return
     frame = running()
     if frame is None:

@@ -204,13 +204,12 @@ class Reading:
         assert isinstance(found, torch.Tensor)
         return found
 
-    def _touched_by(self, step: Step) -> tuple[list[int], list[int], bool]:
-        """The tensors that a step is given and makes, and whether it writes into some."""
+    def _touched_by(self, step: Step) -> _Touched:
         found = self._touched.get(id(step))
         if found is None:
             found = _Touched(step, given_to(step), made_by(step), isinstance(step, Op) and writes(step))
             self._touched[id(step)] = found
-        return found.given, found.made, found.writes
+        return found
 
     def _origin(self, number: int) -> _Origin:
         """Follow a tensor's values back through what was recorded."""
@@ -224,12 +223,13 @@ class Reading:
         steps: list[Step] = []
         blocked = ""
         for step in reversed(self._recorder.history):
-            refs, made, changes = self._touched_by(step)
+            touches = self._touched_by(step)
+            refs, made = touches.given, touches.made
             if isinstance(step, Launch):  # one of an earlier call may have changed a weight: the number is read after it
                 touched = {storage(ref) for ref in refs} & memory
                 blocked = blocked or (MADE if touched - self.state else "")
                 continue
-            writing = changes and any(storage(ref) in memory for ref in refs)
+            writing = touches.writes and any(storage(ref) in memory for ref in refs)
             if not (writing or needed.intersection(made) or any(storage(out) in memory for out in made)):
                 continue
             if not writing and made and all(out in known for out in made):

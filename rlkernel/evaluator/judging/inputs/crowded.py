@@ -17,11 +17,11 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from rlkernel.evaluator.judging.inputs.bearing import usual_call
-from rlkernel.evaluator.judging.inputs.moved import MOST_TENSORS, free_parameters, move_state, with_moved
+from rlkernel.evaluator.judging.inputs.equals import WHOLE
+from rlkernel.evaluator.judging.inputs.moved import MOST_TENSORS, SHIFTS, free_parameters, movable, move_state, with_moved
 from rlkernel.evaluator.judging.references.plan import SeededReference
-from rlkernel.evaluator.judging.references.reference_calls import holds_truths, tensors_of
+from rlkernel.evaluator.judging.references.reference_calls import tensors_of
 from rlkernel.evaluator.messages.judgement import Moved
-from rlkernel.evaluator.program.codes import holds_numbers
 from rlkernel.evaluator.program.operators import base_name, by_name, operators_of
 from rlkernel.evaluator.program.schema import Program
 from rlkernel.evaluator.program.value_lengths import MASKS
@@ -29,10 +29,8 @@ from rlkernel.evaluator.program.value_lengths import MASKS
 WHERE = {"nonzero", "nonzero_static", "index", "index_put", "masked_select"}
 """Operators of which a mask says what takes part."""
 EQUAL = {"eq"}
-WHOLE = (torch.int32, torch.int64)
 FEWEST = 16
 """The elements of the smallest mask that is looked at: fewer spread unevenly by chance."""
-SHIFTS = (3.0, 6.0, 10.0)
 MOST_BIASES = 256
 """The most numbers of a parameter of which one is moved alone."""
 GROWN = 1.5
@@ -88,8 +86,7 @@ def _tried(reference: SeededReference) -> Iterator[Moved]:
     """Ways to let one choice take more, the mildest first: a bias of one alone, then all of an input."""
     flat = {name: t.numel() for name, t in free_parameters(reference, reference.model(0)).items() if t.dim() == 1}
     biases = [(name, count) for name, count in flat.items() if 1 < count <= MOST_BIASES][:MOST_TENSORS]
-    given = enumerate(tensors_of(reference.inputs(0)))
-    inputs = [place for place, t in given if holds_numbers(t) and t.numel() > 1 and not holds_truths(t)][:MOST_TENSORS]
+    inputs = movable(tensors_of(reference.inputs(0)))[:MOST_TENSORS]
     for shift, (name, count) in itertools.product(SHIFTS, biases):
         yield Moved(None, name, shift=shift, part=count // 2, parts=count)
     for shift, place in itertools.product(SHIFTS, inputs):

@@ -18,9 +18,9 @@ from dataclasses import replace
 import torch
 
 from rlkernel.evaluator.judging.inputs.bearing import Usual, usual_call
-from rlkernel.evaluator.judging.inputs.moved import MOST_TENSORS, free_parameters, move_state, with_moved
+from rlkernel.evaluator.judging.inputs.moved import MOST_TENSORS, SHIFTS, free_parameters, movable, move_state, with_moved
 from rlkernel.evaluator.judging.references.plan import SeededReference
-from rlkernel.evaluator.judging.references.reference_calls import holds_truths, kinds_of, mapped, tensors_of
+from rlkernel.evaluator.judging.references.reference_calls import kinds_of, mapped, tensors_of
 from rlkernel.evaluator.messages.judgement import Moved
 from rlkernel.evaluator.program.codes import holds_numbers
 from rlkernel.evaluator.program.operators import base_name, operators_of
@@ -43,8 +43,6 @@ SHOWN = 0.1
 """The same where it was made to matter."""
 GROWN = 2.0**12
 """How many times as large as usually the last results may become: what is kept is added up."""
-SHIFTS = (3.0, 6.0, 10.0)
-"""By what an input is shifted to either side, the mildest first: a sigmoid of 6 and a little keeps half over 200 steps."""
 PRESSED = 2.0**-8
 """What is left of the distances from 0, or from 1 between 0 and 1, where an input is pressed there: a decay is a number there."""
 MOST_AXES = 3
@@ -165,7 +163,7 @@ def _tried(reference: SeededReference, given: Sequence[torch.Tensor]) -> Iterato
     biases, and what may be a matrix at last."""
     model = reference.model(0)
     state = [(Moved(None, name), t) for name, t in free_parameters(reference, model).items()]
-    inputs = [(Moved(place), t) for place, t in enumerate(given) if holds_numbers(t) and t.numel() > 1 and not holds_truths(t)]
+    inputs = [(Moved(place), given[place]) for place in movable(given)]
     flat = [one for one in state if one[1].dim() <= 1]
     yield from _all_of([*inputs, *flat][:MOST_TENSORS])
     for parts in (4, 3, 2):

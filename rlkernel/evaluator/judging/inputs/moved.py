@@ -7,6 +7,7 @@ elsewhere, such as the limit of `scale.exp().clamp(max=100)` or a gate that keep
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -14,13 +15,15 @@ import torch
 from torch import nn
 
 from rlkernel.evaluator.judging.references.plan import SeededReference
-from rlkernel.evaluator.judging.references.reference_calls import mapped_at, state_of
+from rlkernel.evaluator.judging.references.reference_calls import holds_truths, mapped_at, state_of
 from rlkernel.evaluator.messages.judgement import Moved
 from rlkernel.evaluator.program.codes import holds_numbers
 from rlkernel.evaluator.program.tensors import overwrite
 
 MOST_TENSORS = 8
 """The most inputs and parameters that are moved."""
+SHIFTS = (3.0, 6.0, 10.0)
+"""By what an input is shifted to either side, the mildest first: a sigmoid of 6 and a little keeps half over 200 steps."""
 NOTE = "an input or a parameter moved"
 """Stands behind a miss in such a round."""
 
@@ -28,6 +31,11 @@ NOTE = "an input or a parameter moved"
 def with_moved(inputs: list[Any], what: Moved) -> list[Any]:
     """The arguments of forward, one of which is moved."""
     return inputs if what.place is None else mapped_at(inputs, what.place, lambda tensor: moved(tensor, what))
+
+
+def movable(given: Sequence[torch.Tensor]) -> list[int]:
+    """The places of the inputs that may be moved: several numbers, and no truth values."""
+    return [place for place, t in enumerate(given) if holds_numbers(t) and t.numel() > 1 and not holds_truths(t)]
 
 
 def free_parameters(reference: SeededReference, model: nn.Module) -> dict[str, torch.Tensor]:

@@ -8,7 +8,7 @@ is also computed in the reference's own dtype, and must be what the whole batch 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -19,7 +19,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from rlkernel.evaluator.judging.errors.error_passes import ByTorch, Measure
 from rlkernel.evaluator.judging.errors.noise import confirmed, moved_call
-from rlkernel.evaluator.judging.errors.own_error import Cores, OwnError, errors, own_error
+from rlkernel.evaluator.judging.errors.own_error import Cores, OwnError, errors, other_choices, own_error
 from rlkernel.evaluator.judging.errors.tensor_cores import cores_of
 from rlkernel.evaluator.judging.errors.tolerance import FLOOR
 from rlkernel.evaluator.judging.inputs.nudging import nudging
@@ -49,6 +49,8 @@ class Measured:
     errors: list[OwnError]
     cores: bool
     """Whether a candidate may compute products of the reference in tf32."""
+    choices: Mapping[int, tuple[torch.Tensor, ...]]
+    """What tensor cores make of each output of which they make something else, by its place."""
 
 
 def measured(
@@ -78,7 +80,7 @@ def measured(
     own += [own_error(f, e, None, c, passes=passes) for f, e, _, c in rows[outputs:]]
     with judging(precision):
         own = confirmed(own, found, lambda: moved_call(model, state_of(model), draw(), seed, names))
-    return Measured(exact, own, rounded is not None)
+    return Measured(exact, own, rounded is not None, other_choices(own[:outputs], cores))
 
 
 def exact_outputs(

@@ -17,7 +17,7 @@ from rlkernel.evaluator.draws import SEED_BITS
 from rlkernel.evaluator.judging.errors.choices import Choice, Choosing
 from rlkernel.evaluator.judging.errors.comparison import bits
 from rlkernel.evaluator.judging.errors.noise import confirmed, moved_call
-from rlkernel.evaluator.judging.errors.own_error import Cores, OwnError, own_error, steady
+from rlkernel.evaluator.judging.errors.own_error import Cores, OwnError, other_choices, own_error, steady
 from rlkernel.evaluator.judging.errors.tensor_cores import cores_of
 from rlkernel.evaluator.judging.errors.tolerance import beside as more_exact
 from rlkernel.evaluator.judging.errors.tolerance import of_state, tolerance
@@ -160,7 +160,7 @@ class Construction:
         whole_numbers, alone = any(equal_or_wrong(t.dtype) for t in found), not (self.calls and changed)
         expected = Expected(
             structure, tuple(found), tuple(exact), tuple(after), tuple(before), told, allowed, beside=beside,
-            choices=self._choices, rounded=_rounded(errors, cores),
+            choices=self._choices, rounded=other_choices(errors, cores),
             state=self._changed(own_of_state, found, allowed), other=self.plan.other,
             written={
                 place: of_state(tensor.dtype, own, found, allowed, self.precision)
@@ -292,9 +292,3 @@ def _copied(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 
 def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:
     return torch.equal(bits(one), bits(other))
-
-
-def _rounded(errors: Sequence[OwnError], cores: Sequence[Cores | None]) -> dict[int, tuple[torch.Tensor, ...]]:
-    """By their places, the outputs of which tensor cores make something else, and what."""
-    rows = enumerate(zip(errors, cores, strict=False))
-    return {i: (*sides.nearest, sides.cut) for i, (error, sides) in rows if sides is not None and error.blurred}

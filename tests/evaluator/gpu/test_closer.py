@@ -133,3 +133,23 @@ def test_other_roundings_are_those_of_a_reference_without_tf32() -> None:
     set_precision(Precision.PYTORCH)
     assert not look_closer(found, Call(Noting(), [x], 0, expected), {}, Precision.PYTORCH).matches
     assert len(seen) > CALLS and not any(seen)
+
+
+class Nearer(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        first, second, one, other = (x @ torch.eye(4)).unbind(1)  # of 1 and 1 + 2^-12 tf32 makes equal numbers
+        return torch.where(first >= second, one + 1, -other - 1)
+
+
+@pytest.mark.parametrize(("changed", "right"), [((), True), ((7,), True), ((8,), False), ((7, 8), False)])
+def test_another_choice_is_right_where_tf32_makes_it(changed: tuple[int, ...], right: bool) -> None:
+    """Row 7 gives -2 by float32, and 2 with operands in tf32; row 8 gives 1.25 in both."""
+    x = torch.tensor([1.0, 0.5, 0.25, 0.0]).repeat(64, 1)
+    x[7] = torch.tensor([1.0, 1.0 + 2**-12, 1.0, 1.0])
+    expected = call(Nearer(), [x], 0)
+    assert expected[7] == -2.0 and expected[8] == 1.25
+    found = expected.clone()
+    found[list(changed)] *= -1
+    made = Call(Nearer(), [x], 0, expected)
+    assert look_closer(found, made, {}, Precision.PYTORCH).matches is right
+    assert not changed or not look_closer(found, made, {}, Precision.STRICT).matches, "where nobody may use tf32"

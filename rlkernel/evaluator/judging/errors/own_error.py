@@ -129,6 +129,13 @@ def steady(error: OwnError) -> OwnError:
     return error if error.steady else OwnError(spread=error.spread, huge=error.huge, noise=error.noise)
 
 
+def other_choices(errors: Sequence[OwnError], cores: Sequence[Cores | None]) -> dict[int, tuple[torch.Tensor, ...]]:
+    """By their places, the outputs of which tensor cores make something else, and what: another choice of those that a rounding
+    decides, such as a token's other expert."""
+    rows = enumerate(zip(errors, cores, strict=False))
+    return {i: (*sides.nearest, sides.cut) for i, (error, sides) in rows if sides is not None and error.blurred}
+
+
 def huge_from(values: torch.Tensor) -> float:
     """The magnitude above which values are huge; infinity where there is no gap. `values`: an output of the reference."""
     flat = values.detach().reshape(-1)

@@ -8,7 +8,7 @@ decide them (`wavering.py`).
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -19,11 +19,12 @@ from torch import nn
 from rlkernel.evaluator.gpu.exact import measured
 from rlkernel.evaluator.judging.errors.comparison import Match, compare_tensor
 from rlkernel.evaluator.judging.errors.error_passes import ByTorch, Measure
-from rlkernel.evaluator.judging.errors.own_error import OwnError, steady
+from rlkernel.evaluator.judging.errors.own_error import UNSTEADY, OwnError, steady
 from rlkernel.evaluator.judging.errors.tolerance import beside, of_state, tolerance
 from rlkernel.evaluator.judging.errors.wavering import some_give, with_other_roundings
 from rlkernel.evaluator.judging.references.flags import judging
 from rlkernel.evaluator.judging.references.reference_calls import mapped, tensors_of
+from rlkernel.evaluator.judging.references.widening import FINER, WAYS, Way
 from rlkernel.evaluator.messages.judgement import Planting, Tolerance
 from rlkernel.evaluator.program.codes import equal_or_wrong
 from rlkernel.evaluator.program.tensors import overlapping
@@ -108,13 +109,24 @@ def look_closer(
 ) -> Match:  # fmt: skip
     """Judge what one call returned and the `state` that it left by the reference's own error in that call. What the study allows
     of state is right in any case. `passes`: what reads the tensors for that error."""
+    first = _look(output, made, state, precision, passes, WAYS)
+    if first.matches or not first.numeric or first.error >= UNSTEADY:
+        return first
+    again = _look(output, made, state, precision, passes, FINER)
+    return again if again.matches else first
+
+
+def _look(
+    output: Any, made: Call, state: Mapping[str, Changed], precision: Precision, passes: Measure, ways: Sequence[Way]
+) -> Match:  # fmt: skip
+    """Judge them by the reference's own error against float64 in these ways."""
     outputs, wanted = tensors_of(output), tensors_of(made.expected)
     names = [f"output {index}" for index in range(len(outputs))] if len(outputs) != 1 else ["output"]
     names += [AFTER.format(name=name) for name in state]
     found = [*outputs, *(one.found for one in state.values())]
     wanted += [one.wanted for one in state.values()]
     draw = partial(mapped, made.inputs, torch.clone)
-    own = measured(made.model, draw, made.seed, wanted, tuple(state), precision, shown=made.shown, passes=passes)
+    own = measured(made.model, draw, made.seed, wanted, tuple(state), precision, shown=made.shown, passes=passes, ways=ways)
     rows = enumerate(zip(found, wanted, own.exact, own.errors, names, strict=True))
     sides = [_Side(*row, own.choices.get(place, ())) for place, row in rows]
     limits = [tolerance(one.wanted.dtype, steady(one.own), precision) for one in sides[: len(outputs)]]

@@ -26,7 +26,7 @@ from rlkernel.evaluator.judging.inputs.nudging import nudging
 from rlkernel.evaluator.judging.inputs.shown import held, meant
 from rlkernel.evaluator.judging.references.flags import judging
 from rlkernel.evaluator.judging.references.reference_calls import REFUSALS, call, doubled, mapped, state_of, tensors_of
-from rlkernel.evaluator.judging.references.widening import WAYS, usual_dtypes
+from rlkernel.evaluator.judging.references.widening import WAYS, Way, usual_dtypes
 from rlkernel.evaluator.messages.judgement import Planting
 from rlkernel.evaluator.program.codes import equal_or_wrong, holds_numbers, valued, widened
 from rlkernel.types import Precision
@@ -64,11 +64,13 @@ def measured(
     shown: Planting | None = None,
     gaps: bool = True,
     passes: Measure = ByTorch,
+    ways: Sequence[Way] = WAYS,
 ) -> Measured:
     """What a call of the reference misses by that gave `found`: its outputs, and behind them its parameters and buffers of these
     `names`. `model` is as it was before that call, and stays so. `shown`: what was done to the inputs, so that they show
-    something; `gaps`: whether values of an output may count as huge; `passes`: what reads the tensors."""
-    exactly = partial(exact_outputs, model, draw, seed, found, names=names)
+    something; `gaps`: whether values of an output may count as huge; `passes`: what reads the tensors;
+    `ways`: in what the reference is called in float64."""
+    exactly = partial(exact_outputs, model, draw, seed, found, names=names, ways=ways)
     near = partial(nudging, meant=meant(shown), held=held(shown))
     with judging(precision):
         rounded, exact = cores_of(exactly, found, precision)
@@ -85,7 +87,7 @@ def measured(
 
 def exact_outputs(
     model: nn.Module, draw: Draw, seed: int, found: Sequence[torch.Tensor], changing: Callable[[], Change] = lambda: doubled, *,
-    names: Sequence[str] = (),
+    names: Sequence[str] = (), ways: Sequence[Way] = WAYS,
 ) -> list[torch.Tensor] | None:  # fmt: skip
     """The outputs in float64. None where the reference does not run in float64. `changing` gives what makes float64 of the
     arguments of one call.
@@ -95,11 +97,11 @@ def exact_outputs(
     stays so. At its most, this holds the inputs and outputs once in float64 beside what the caller holds, and what forward makes
     between.
     """
-    for way in range(len(WAYS)):
+    for way in ways:
         try:
             return _whole(model, draw, seed, changing(), names, way)
         except torch.OutOfMemoryError:
-            if way:
+            if way is not WAYS[0]:
                 return None
             break  # its frames hold tensors until here
         except REFUSALS:
@@ -119,8 +121,8 @@ def exact_outputs(
     return None
 
 
-def _whole(model: nn.Module, draw: Draw, seed: int, change: Change, names: Sequence[str], way: int) -> list[torch.Tensor]:
-    """The same at once, in one of `WAYS`. Raises what the reference raises there."""
+def _whole(model: nn.Module, draw: Draw, seed: int, change: Change, names: Sequence[str], way: Way) -> list[torch.Tensor]:
+    """The same at once, in one way. Raises what the reference raises there."""
     kinds = {name: tensor.dtype for name, tensor in state_of(model).items()}
     wide_model = widened(copy.deepcopy(model))
     given, wide, dtypes = draw(), [], []
@@ -129,7 +131,7 @@ def _whole(model: nn.Module, draw: Draw, seed: int, change: Change, names: Seque
         dtypes += [tensor.dtype for tensor in tensors_of(argument)]
         wide.append(mapped(argument, change))
         del argument
-    with WAYS[way](usual_dtypes(state_of(wide_model), kinds, tensors_of(wide), dtypes)):
+    with way(usual_dtypes(state_of(wide_model), kinds, tensors_of(wide), dtypes)):
         outputs = tensors_of(call(wide_model, wide, seed))
     return [*outputs, *(state_of(wide_model)[name] for name in names)]
 

@@ -153,3 +153,23 @@ def test_another_choice_is_right_where_tf32_makes_it(changed: tuple[int, ...], r
     made = Call(Nearer(), [x], 0, expected)
     assert look_closer(found, made, {}, Precision.PYTORCH).matches is right
     assert not changed or not look_closer(found, made, {}, Precision.STRICT).matches, "where nobody may use tf32"
+
+
+class Rotated(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        rates = 1.0 / 10000.0 ** (torch.arange(16).float() / 16)
+        return x * (torch.arange(x.shape[0]).float()[:, None] * rates).cos()
+
+
+@pytest.mark.parametrize(("places", "right"), [(torch.float32, True), (torch.bfloat16, False)])
+def test_what_float32_loses_of_whole_numbers_is_the_references_own_error(places: torch.dtype, right: bool) -> None:
+    """Angles of 65,536 places are rounded to 2^-8 at their largest, by the reference and by who makes rates of an exponential. The
+    error of the reference is seen where float64 makes the angles, too."""
+    torch.manual_seed(0)
+    x = torch.randn(65536, 16)
+    expected = call(Rotated(), [x], 0)
+    rates = torch.exp(torch.arange(16.0) * (-9.210340371976184 / 16))
+    found = x * (torch.arange(65536).to(places).float()[:, None] * rates).cos()
+    usual = compare_tensor(found, expected, expected, allowed=USUAL, overlapping=False, where="")
+    assert not usual.matches
+    assert look_closer(found, Call(Rotated(), [x], 0, expected), {}, Precision.PYTORCH).matches is right

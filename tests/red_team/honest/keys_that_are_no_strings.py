@@ -1,4 +1,4 @@
-# own/keyed_results correct coverage>0.4: a dict with a number and a tuple as keys, beside a NaN that is no tensor
+# own/keyed_results correct coverage>0.3: a dict with a number and a tuple as keys, beside a NaN that is no tensor
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 NARROW = (torch.float32, torch.float16, torch.bfloat16)
 """The dtypes that become float64."""
@@ -27,6 +28,34 @@ class _Wide(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if options.get("dtype") in NARROW:
             options["dtype"] = torch.float64
         return func(*args, **options)
+
+
+def _of_numbers(args: Sequence[Any]) -> bool:
+    """Whether a tensor among an operator's arguments has floating-point numbers."""
+    return any(isinstance(leaf, torch.Tensor) and leaf.is_floating_point() for leaf in tree_leaves(args))
+
+
+class _WideNumbers(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Operators that make narrow numbers of whole ones, or of nothing, make float64 of them."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
+        options = dict(kwargs or {})
+        if options.get("dtype") is torch.float32 and not _of_numbers(args):
+            options["dtype"] = torch.float64
+        return func(*args, **options)
+
+
+@contextmanager
+def wide_numbers() -> Iterator[None]:
+    """Inside, what would be made in float32 of whole numbers, such as an angle of a place, is made in float64: then what float32
+    loses there is part of the reference's own error, and what its text rounds on purpose is rounded still."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        with _WideNumbers():  # type: ignore[no-untyped-call]
+            yield
+    finally:
+        torch.set_default_dtype(before)
 
 
 @contextmanager
@@ -69,10 +98,12 @@ def as_usual(given: Iterable[tuple[torch.Tensor, torch.dtype]]) -> Iterator[None
 
 Usual = Iterable[tuple[torch.Tensor, torch.dtype]]
 """Arguments, parameters and buffers in float64, each with the dtype that it usually has."""
-WAYS: tuple[Callable[[Usual], AbstractContextManager[None]], ...] = (
-    lambda given: nullcontext(), lambda given: without_casts(), as_usual,
-)  # fmt: skip
-"""In what a reference is called in float64, one after the other, until it runs."""
+Way = Callable[[Usual], AbstractContextManager[None]]
+"""In what a reference is called in float64."""
+WAYS: tuple[Way, ...] = (lambda given: nullcontext(), lambda given: without_casts(), as_usual)
+"""The ways that are tried one after the other, until the reference runs."""
+FINER: tuple[Way, ...] = (lambda given: wide_numbers(),)
+"""The way in which a miss is looked at once more."""
 
 
 def usual_dtypes(

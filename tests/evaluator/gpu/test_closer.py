@@ -163,8 +163,8 @@ class Rotated(nn.Module):
 
 @pytest.mark.parametrize(("places", "right"), [(torch.float32, True), (torch.bfloat16, False)])
 def test_what_float32_loses_of_whole_numbers_is_the_references_own_error(places: torch.dtype, right: bool) -> None:
-    """Angles of 65,536 places are rounded to 2^-8 at their largest, by the reference and by who makes rates of an exponential. The
-    error of the reference is seen where float64 makes the angles, too."""
+    """Angles of 65,536 places are rounded to 2^-8 at their largest, by the reference and by who makes rates of an exponential.
+    The error of the reference is seen where float64 makes the angles, too."""
     torch.manual_seed(0)
     x = torch.randn(65536, 16)
     expected = call(Rotated(), [x], 0)

@@ -22,11 +22,11 @@ from rlkernel.commands.native import check_native
 from rlkernel.config import code_of, to_json
 from rlkernel.environment.kernel_env import KernelEnvironment
 from rlkernel.errors import UsageError
+from rlkernel.evaluator.cards.at_hand import runner_memory
 from rlkernel.evaluator.cards.gpus import Gpu
 from rlkernel.evaluator.config import PATIENT, EvaluatorConfig
 from rlkernel.evaluator.devices import profile_of
 from rlkernel.evaluator.judging.sizes.fitting import Fitted, Unfit, describe
-from rlkernel.evaluator.pool import runner_memory
 from rlkernel.interfaces import Reward
 from rlkernel.policy.load import check_model
 from rlkernel.refine import Context

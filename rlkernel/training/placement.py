@@ -27,9 +27,10 @@ import torch
 from rlkernel.config import Run
 from rlkernel.errors import UsageError
 from rlkernel.evaluator.cards import gpus
+from rlkernel.evaluator.cards.at_hand import runner_memory
 from rlkernel.evaluator.cards.gpus import Gpu
 from rlkernel.evaluator.config import GIB, EvaluatorConfig, Limits
-from rlkernel.evaluator.pool import Pool, open_pool, runner_memory
+from rlkernel.evaluator.pool import Pool, open_pool
 from rlkernel.evaluator.ray.pool import RayPool, open_ray_pool
 from rlkernel.interfaces import CardEvaluator, Evaluator
 from rlkernel.training import ranks

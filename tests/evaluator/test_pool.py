@@ -11,18 +11,12 @@ from typing import Any
 import anyio
 import psutil
 import pytest
-import torch
 
 from rlkernel.errors import BrokenReference, EvaluatorFailed
-from rlkernel.evaluator import pool as pools
-from rlkernel.evaluator.cards import gpus
-from rlkernel.evaluator.cards.gpus import Gpu
-from rlkernel.evaluator.config import EvaluatorConfig, Limits
 from rlkernel.evaluator.pool import Pool, open_pool
 from rlkernel.evaluator.processes.fork_server import ZygoteDied
 from rlkernel.evaluator.program import encoding
 from rlkernel.types import Problem, Status
-from tests.evaluator.cards.fake_nvml import FakeNvml, use
 from tests.patient import PATIENT
 
 HOSTILE = Path(__file__).parents[1] / "red_team" / "hostile"
@@ -158,28 +152,6 @@ async def test_an_unknown_device_is_refused() -> None:
     with pytest.raises(ValueError, match="device 'tpu' is unknown: use auto, cpu, cuda, cuda:N or ray"):
         async with open_pool(device="tpu"):
             pass
-
-
-CARD = Gpu(0, "GPU-aa-11", "NVIDIA H200", 140 << 30, "580.1")
-
-
-@pytest.mark.anyio
-async def test_our_own_process_on_a_shared_card_is_no_complaint(monkeypatch: pytest.MonkeyPatch) -> None:
-    nvml = use(FakeNvml(), monkeypatch)  # lists this process on the card
-    nvml.utilisation, nvml.reasons = 0, 0
-    monkeypatch.setattr(gpus, "wait_idle", lambda card, own: gpus.busy(gpus.read(card), own))
-    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
-    assert await pools._not_idle((CARD,), CARD.uuid) == []
-    (line,) = await pools._not_idle((CARD,), None)
-    assert line == f"cuda:0 (NVIDIA H200) is not idle, so times may be wrong: process {os.getpid()} holds memory"
-
-
-def test_evaluations_leave_half_of_a_shared_card() -> None:
-    card = Gpu(0, "GPU-aa-11", "NVIDIA H200", 140 << 30, "580.1")
-    config, less = EvaluatorConfig(), EvaluatorConfig(limits=Limits(gpu_memory_bytes=16 << 30))
-    assert pools.runner_memory(card, config, shared=False) == int(0.94 * (140 << 30))
-    assert pools.runner_memory(card, config, shared=True) == 70 << 30
-    assert pools.runner_memory(card, less, shared=False) == pools.runner_memory(card, less, shared=True) == 16 << 30
 
 
 @pytest.mark.anyio

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-from collections.abc import Collection
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,9 +9,7 @@ import pytest
 
 from rlkernel.errors import EvaluatorFailed
 from rlkernel.evaluator import pool
-from rlkernel.evaluator.cards import gpus
 from rlkernel.evaluator.cards.baselines import BaselineStore
-from rlkernel.evaluator.cards.gpus import Gpu, GpuUnavailable
 from rlkernel.evaluator.config import EvaluatorConfig
 from rlkernel.evaluator.gpu_path import GpuPath
 from rlkernel.interfaces import CardEvaluator
@@ -29,20 +24,6 @@ def path_of(*runners: PlayedRunner) -> GpuPath:
     listed: Any = runners
     stages: Any = SimpleNamespace(config=EvaluatorConfig())
     return GpuPath(stages, listed, BaselineStore(None))
-
-
-async def test_cards_that_are_not_idle_are_told_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    def wait_idle(card: Gpu, own_pids: Collection[int]) -> str | None:
-        assert not own_pids
-        if card.index == 2:
-            raise GpuUnavailable("cuda:2 does not answer")
-        return None if card.index == 0 else "process 7 holds 30 MiB"
-
-    monkeypatch.setattr(gpus, "wait_idle", wait_idle)
-    assert await pool._not_idle([PlayedRunner(number).gpu for number in (2, 0, 1)], None) == [
-        "cuda:2 (NVIDIA H200) is not idle, so times may be wrong: cuda:2 does not answer",
-        "cuda:1 (NVIDIA H200) is not idle, so times may be wrong: process 7 holds 30 MiB",
-    ]
 
 
 async def test_drift_is_a_notice() -> None:
@@ -92,11 +73,3 @@ async def test_a_lane_whose_oracle_failed_gets_another_one() -> None:
         with pytest.raises(EvaluatorFailed):
             await opened.judge(Problem("mine/p", 1, "train", "x = 1"), "code")
     assert path.asked == ["the first", "after the first"]
-
-
-def test_what_a_process_has_forked_is_its_own() -> None:
-    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as child:
-        assert child.pid in pool._children(os.getpid())
-        child.communicate()
-    assert child.pid not in pool._children(os.getpid())
-    assert pool._children(2**22 + 1) == set()

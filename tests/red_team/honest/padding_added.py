@@ -1,4 +1,4 @@
-# own/total_of_exponentials correct: what a mask leaves out is added as exp(0) by atomics without a mask, and none leaves anything out of whole blocks
+# own/total_of_exponentials correct gpu=correct|incorrect: what a mask leaves out is added as exp(0) by atomics without a mask, and none leaves anything out of whole blocks; of 2^24 numbers float32 atomics may lose what a few large terms outweigh
 import torch
 import torch.nn as nn
 import triton

@@ -30,7 +30,8 @@ import torch
 import triton
 from triton import knobs
 from triton.backends.compiler import GPUTarget
-from triton.compiler.errors import CompilationError
+from triton.compiler.errors import CompilationError, CompileTimeAssertionFailure
+from triton.runtime.errors import PTXASError
 from triton.runtime.jit import JITFunction
 
 from rlkernel.errors import one_line
@@ -127,11 +128,11 @@ class Compiler:
         registers, spills = resources(cubin)
         shared = int(metadata.shared)
         if shared > self.profile.shared_bytes:
-            raise CompileFailed(
-                f"kernel {function.name} needs {shared} bytes of shared memory, the GPU has {self.profile.shared_bytes}"
-            )
+            needed = f"{shared} bytes of shared memory, the GPU has {self.profile.shared_bytes}"
+            raise CompileFailed(f"kernel {function.name} needs {needed}", passed_over=True)
         if (threads := 32 * int(metadata.num_warps)) > MAX_THREADS:  # ptxas takes it, and the driver does not
-            raise CompileFailed(f"kernel {function.name} needs {threads} threads per program, the GPU has {MAX_THREADS}")
+            needed = f"{threads} threads per program, the GPU has {MAX_THREADS}"
+            raise CompileFailed(f"kernel {function.name} needs {needed}", passed_over=True)
         self.binaries[key] = cubin
         touched = touched_arguments(ttir)
         return Compiled(
@@ -156,12 +157,14 @@ class Compiler:
                 return triton.compile(source, target=GPUTarget("cuda", self.profile.arch, 32), options=dict(config.options))
         except CompilationError as error:
             line = kernel.lines.get(int(getattr(error.node, "lineno", 1) or 1), function.line)
-            raise CompileFailed(f"line {line}: {_first_line(error)}") from error
-        except TooMuch as error:
-            raise CompileFailed(f"kernel {function.name}: {error}") from error
+            asserted = isinstance(error, CompileTimeAssertionFailure)
+            raise CompileFailed(f"line {line}: {_first_line(error)}", passed_over=asserted) from error
+        except TooMuch as error:  # a bound of ours
+            raise CompileFailed(f"kernel {function.name}: {error}", passed_over=True) from error
         except Exception as error:  # what the compiler raises is the candidate's failure, if the machine has no part in it
             check_machine(error, written)
-            raise CompileFailed(f"kernel {function.name}: {one_line(error)}") from error
+            refused = isinstance(error, PTXASError)
+            raise CompileFailed(f"kernel {function.name}: {one_line(error)}", passed_over=refused) from error
         finally:
             charge_children()  # ptxas
 
@@ -226,7 +229,7 @@ def compile_program(
             return compiler.compile(step, config, args)
         except KernelRejected as error:
             where = error.line or program.functions[step.function].line
-            raise CompileFailed(f"line {where}: {error}") from error
+            raise CompileFailed(f"line {where}: {error}", passed_over=True) from error  # a rule of ours
 
     def launch(step: Launch, config: Config, args: dict[str, Any]) -> None:
         _check_extents(step, args)
@@ -235,7 +238,7 @@ def compile_program(
             return one(step, config, {**args, **config.args})
 
         if id(step) in choosers:
-            found[id(step)] = _all_that_compile(step, list(found[choosers[id(step)]]), compile_one)
+            found[id(step)] = _all_that_compile(step, list(found[choosers[id(step)]]), compile_one, chooses=False)
             return
         order = orders.get(id(step), range(min(len(step.configs), MAX_CONFIGS)))
         found[id(step)] = _alternatives(step, order, configs == "all", compile_one)
@@ -292,9 +295,12 @@ def _alternatives(
 
 
 def _all_that_compile(
-    step: Launch, order: Sequence[int], compile_one: Callable[[Config], Compiled], most: int = MAX_CONFIGS
-) -> dict[int, Compiled]:
-    """The first `most` configs of one launch that compile. Raises the first's CompileFailed where none does."""
+    step: Launch, order: Sequence[int], compile_one: Callable[[Config], Compiled], most: int = MAX_CONFIGS, *,
+    chooses: bool = True,
+) -> dict[int, Compiled]:  # fmt: skip
+    """The first `most` configs of one launch that compile. Raises the first's CompileFailed where none does, and, of a launch
+    that `chooses`, one that ends Triton's autotuner: it passes over what needs too much, asserts otherwise, or is refused by
+    ptxas, and nothing else."""
     made: dict[int, Compiled] = {}
     first: CompileFailed | None = None
     for index in order:
@@ -303,6 +309,8 @@ def _all_that_compile(
         try:
             made[index] = compile_one(step.configs[index])
         except CompileFailed as error:
+            if chooses and not error.passed_over:
+                raise
             first = first or error
     if not made and first is not None:
         raise first

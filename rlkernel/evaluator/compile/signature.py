@@ -20,11 +20,13 @@ _POINTERS = {
 
 
 class CompileFailed(Exception):
-    """Triton or ptxas refuses the kernel. `detail` is for the model."""
+    """Triton or ptxas refuses the kernel. `detail` is for the model. passed_over: whether an autotuner goes on to its other
+    configurations."""
 
-    def __init__(self, detail: str) -> None:
+    def __init__(self, detail: str, *, passed_over: bool = False) -> None:
         super().__init__(detail)
         self.detail = detail
+        self.passed_over = passed_over
 
 
 class MachineLacks(Exception):

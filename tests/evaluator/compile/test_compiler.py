@@ -100,7 +100,14 @@ def test_a_cluster_of_blocks(build: Callable[..., Compilation]) -> None:
 
 def test_all_configs_without_the_equal_and_the_failing(build: Callable[..., Compilation]) -> None:
     equal_on_another_grid = config(128, 16)
-    configs = (config(128), config(3), config(256, 4), config(128), equal_on_another_grid, config(128, num_warps=8))
+    configs = (
+        config(128),
+        config(128, num_warps=64),
+        config(256, 4),
+        config(128),
+        equal_on_another_grid,
+        config(128, num_warps=8),
+    )
     made = build(program(*configs))
     assert sorted(made.kernels["1"]) == [0, 2, 4, 5]
     assert made.kernels["1"][0].key == made.kernels["1"][4].key
@@ -108,18 +115,34 @@ def test_all_configs_without_the_equal_and_the_failing(build: Callable[..., Comp
 
 
 def test_one_config_or_the_next_that_works(build: Callable[..., Compilation]) -> None:
-    one = program(config(3), config(256), config(512))
+    one = program(config(128, num_warps=64), config(256), config(512))
     assert list(build(one, {1: [2, 0]}).kernels["1"]) == [2]
     assert list(build(one, {}).kernels["1"]) == [1]
+    assert list(build(one).kernels["1"]) == [1, 2]
+
+
+ASSERTS = COPY.replace("    i =", "    tl.static_assert(BLOCK < 200)\n    i =")
+SPLITS = COPY.replace("    i =", "    tl.arange(0, BLOCK // 128 * 3 - 1)\n    i =")
+
+
+@pytest.mark.parametrize(("text", "detail"), [(ASSERTS, None), (SPLITS, "power of 2")])
+def test_only_what_triton_passes_over_is_passed_over(build: Callable[..., Compilation], text: str, detail: str | None) -> None:
+    """Of blocks of 128 and 256 one text asserts that they are below 200, which ends no autotuner; `tl.arange(0, 5)` ends it."""
+    one = program(config(128), config(256), functions=(Function("copy", text, 3, TL),))
+    if detail is None:
+        assert list(build(one).kernels["1"]) == [0]
+    else:
+        with pytest.raises(CompileFailed, match=detail):
+            build(one)
 
 
 def test_launches_that_are_tuned_together_take_what_the_first_one_takes(build: Callable[..., Compilation]) -> None:
     """Configurations 0 and 3 are one binary for the first launch, 1 does not compile, and 2 has too many numbers for the second
     one, which would take 0 by itself."""
-    large = config(2**21)
-    one = program(config(128), config(3), config(256), config(128))
+    large, warps = config(2**21), config(128, num_warps=64)
+    one = program(config(128), warps, config(256), config(128))
     first = replace(one.launches[0], tuned_with=5)
-    second = replace(first, configs=(config(128), config(3), large, config(512)))
+    second = replace(first, configs=(config(128), warps, large, config(512)))
     both = replace(one, forward=(one.forward[0], first, second))
     assert {step: sorted(found) for step, found in build(both).kernels.items()} == {"1": [0, 2], "2": [0]}
     assert {step: list(found) for step, found in build(both, {1: [1, 3, 0]}).kernels.items()} == {"1": [3], "2": [3]}
@@ -142,7 +165,7 @@ def test_configs_beyond_the_limit_are_left_out(build: Callable[..., Compilation]
     made = build(program(*[config(128)] * MAX_CONFIGS, config(256)))
     assert sorted(made.kernels["1"]) == [0]
     with pytest.raises(CompileFailed):
-        build(program(*[config(3)] * MAX_CONFIGS, config(256)))
+        build(program(*[config(128, num_warps=64)] * MAX_CONFIGS, config(256)))
 
 
 def test_launches_of_the_constructor_have_names_of_their_own(build: Callable[..., Compilation]) -> None:

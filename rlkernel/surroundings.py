@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
-from unittest import mock
 
 import torch
 from torch import nn
@@ -23,6 +22,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from rlkernel import autocast
 from rlkernel.cuda_objects import Event, Generator, Stream
+from rlkernel.patched import patched
 
 NAMES_A_GPU = "cuda"
 """The word that a file's text has where it may ask for a GPU."""
@@ -123,7 +123,7 @@ def surroundings(defaults: Defaults = USUAL) -> Iterator[None]:
         if defaults.device is not None:
             _set(_default_device, torch.set_default_device, defaults.device)
         with (
-            mock.patch.object(torch, "compile", _not_compiled),
+            patched(torch, compile=_not_compiled),
             nullcontext() if torch.cuda.is_available() else _host_in_place_of_a_gpu(),
         ):
             yield
@@ -158,14 +158,11 @@ def _set(read: Callable[[], Any], change: Callable[[Any], Any], value: Any) -> N
 @contextmanager
 def _host_in_place_of_a_gpu() -> Iterator[None]:
     with (
-        mock.patch.object(DeviceContext, "__torch_function__", _by_default),
-        mock.patch.object(torch.cuda, "synchronize", lambda device=None: None),
-        mock.patch.object(torch.cuda, "current_device", lambda: 0),
-        mock.patch.object(torch.cuda, "is_bf16_supported", lambda including_emulation=True: True),
-        mock.patch.object(torch.cuda.amp.common, "amp_definitely_not_available", lambda: False),
-        mock.patch.multiple(torch.cuda, **_ANSWERS),
-        mock.patch.object(torch, "Generator", Generator),
-        mock.patch.object(torch.backends.cudnn, "is_acceptable", lambda tensor: False),
+        patched(DeviceContext, __torch_function__=_by_default),
+        patched(torch.cuda, **_ANSWERS),
+        patched(torch.cuda.amp.common, amp_definitely_not_available=lambda: False),
+        patched(torch.backends.cudnn, is_acceptable=lambda tensor: False),
+        patched(torch, Generator=Generator),
         _Here() as here,
         _Casting(here),
     ):
@@ -174,6 +171,9 @@ def _host_in_place_of_a_gpu() -> Iterator[None]:
 
 _STREAM = Stream()
 _ANSWERS: dict[str, Any] = {
+    "synchronize": lambda device=None: None,
+    "current_device": lambda: 0,
+    "is_bf16_supported": lambda including_emulation=True: True,
     "Stream": Stream,
     "Event": Event,
     "stream": lambda stream: nullcontext(),

@@ -15,8 +15,8 @@ import triton.testing
 from rlkernel.cuda_objects import ELAPSED_MS, Event, Generator, Stream
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.program.without_data import truncated_normal
-from rlkernel.evaluator.trace.patched import patched
 from rlkernel.evaluator.trace.recorder import Untraceable
+from rlkernel.patched import patched
 
 
 def _benchmarked(fn: Any, *args: Any, quantiles: Any = None, return_mode: str = "mean", **kwargs: Any) -> Any:

@@ -36,7 +36,7 @@ CANDIDATE = "ModelNew"
 FIXED = "FIXED"
 IMPORT_SECONDS = 30.0
 """The processor time that importing a reference may take: libraries are imported, and nothing is computed."""
-PLAIN = (torch.Tensor, int, float, str, torch.dtype, torch.device, torch.memory_format, range, np.number, np.bool_)
+PLAIN = (torch.Tensor, int, float, complex, str, torch.dtype, torch.device, torch.memory_format, range, np.number, np.bool_)
 """What arguments are, and lists, dicts and records of these."""
 LISTED = 8
 """How many names a message lists."""

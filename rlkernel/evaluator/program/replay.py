@@ -173,7 +173,7 @@ class Replay:
 
     def _value(self, value: Value) -> Any:
         """A value with its tensors."""
-        if value is None or isinstance(value, (bool, int, float, str)):
+        if value is None or isinstance(value, (bool, int, float, complex, str)):
             return value
         if isinstance(value, (list, tuple)):
             return [self._value(item) for item in value]

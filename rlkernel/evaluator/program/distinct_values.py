@@ -7,6 +7,7 @@ on a GPU. Where the operator itself is called, it is left alone.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 
@@ -15,6 +16,8 @@ NumberOf = Callable[[torch.Tensor, Callable[[torch.Tensor], torch.Tensor]], int]
 Found = tuple[torch.Tensor, torch.Tensor, torch.Tensor] | None
 """The distinct values, the place of each element among them, and how often each occurs; the latter two are empty unless wanted.
 None where torch's operator stays."""
+_DISTINCT: Any = torch.unique
+_RUNS: Any = torch.unique_consecutive
 MOST_COLUMNS = 64
 """The most numbers in a row of which distinct rows are looked for: one sort each."""
 
@@ -23,7 +26,7 @@ def _unique(number_of: NumberOf, tensor: torch.Tensor, sorted: bool = True, inve
     del sorted  # on a GPU they always are
     if not tensor.numel():
         return None
-    length = number_of(tensor, lambda values: torch.tensor(values.unique().numel()))
+    length = number_of(tensor, lambda values: torch.tensor(_DISTINCT(values).numel()))
     rows, order = tensor.reshape(-1).sort()
     values, places, times = _runs(rows, rows[1:] != rows[:-1], length, order if inverse else None, counts)
     return values, places.reshape(tensor.shape) if inverse else places, times
@@ -36,7 +39,7 @@ def _unique_dim(
     rows = tensor.movedim(dim, 0).flatten(1) if tensor.dim() > 1 else tensor.unsqueeze(1)
     if not tensor.numel() or rows.shape[1] > MOST_COLUMNS:
         return None
-    length = number_of(tensor, lambda values: torch.tensor(values.unique(dim=dim).shape[dim]))
+    length = number_of(tensor, lambda values: torch.tensor(_DISTINCT(values, dim=dim).shape[dim]))
     order = rows[:, -1].argsort(stable=True)
     for column in reversed(rows[:, :-1].unbind(1)):
         order = order.index_select(0, column.index_select(0, order).argsort(stable=True))
@@ -52,7 +55,7 @@ def _unique_consecutive(
         return None
     if dim is not None:
         return _unique_dim_consecutive(number_of, tensor, dim, inverse, counts)
-    length = number_of(tensor, lambda values: torch.tensor(values.unique_consecutive().numel()))
+    length = number_of(tensor, lambda values: torch.tensor(_RUNS(values).numel()))
     rows = tensor.reshape(-1)
     order = torch.arange(rows.numel(), device=rows.device) if inverse else None
     values, places, times = _runs(rows, rows[1:] != rows[:-1], length, order, counts)
@@ -64,7 +67,7 @@ def _unique_dim_consecutive(
 ) -> Found:  # fmt: skip
     if not tensor.numel():
         return None
-    length = number_of(tensor, lambda values: torch.tensor(values.unique_consecutive(dim=dim).shape[dim]))
+    length = number_of(tensor, lambda values: torch.tensor(_RUNS(values, dim=dim).shape[dim]))
     rows = tensor.movedim(dim, 0).flatten(1) if tensor.dim() > 1 else tensor.unsqueeze(1)
     order = torch.arange(rows.shape[0], device=rows.device) if inverse else None
     values, places, times = _runs(rows, (rows[1:] != rows[:-1]).any(1), length, order, counts)
@@ -86,7 +89,7 @@ def _runs(
 
 def _laid_along(rows: torch.Tensor, tensor: torch.Tensor, dim: int) -> torch.Tensor:
     """Distinct rows in the shape of the tensor that they are of."""
-    return rows.unflatten(1, tensor.movedim(dim, 0).shape[1:]).movedim(0, dim) if tensor.dim() > 1 else rows.squeeze(1)
+    return rows.reshape(-1, *tensor.movedim(dim, 0).shape[1:]).movedim(0, dim) if tensor.dim() > 1 else rows.squeeze(1)
 
 
 DISTINCT: dict[str, Callable[..., Found]] = {

@@ -171,6 +171,9 @@ def _host_in_place_of_a_gpu() -> Iterator[None]:
 
 _STREAM = Stream()
 _ANSWERS: dict[str, Any] = {
+    "is_available": lambda: True,
+    "manual_seed": lambda seed: None,
+    "manual_seed_all": lambda seed: None,
     "synchronize": lambda device=None: None,
     "current_device": lambda: 0,
     "is_bf16_supported": lambda including_emulation=True: True,

@@ -115,10 +115,18 @@ def test_without_a_gpu_autocast_gives_operators_what_it_would_on_one() -> None:
 
 
 @NO_GPU
+def test_without_a_gpu_a_file_may_choose_what_it_would_on_one() -> None:
+    text = FILE.format(settings="KIND = torch.float16 if torch.cuda.is_available() else torch.float32")
+    reference = load_reference(text.replace("return [torch.ones(4)]", "return [torch.ones(4, dtype=KIND)]"), small=False)
+    assert reference.inputs(0)[0].dtype is torch.float16 and not torch.cuda.is_available()
+
+
+@NO_GPU
 def test_without_a_gpu_tensors_of_a_file_that_names_one_say_that_they_are_there() -> None:
     text = FILE.format(settings="").replace(
         "return x",
-        """assert x.is_cuda and self.weight.is_cuda and x.device == torch.device("cuda", 0) and str(x.device) == "cuda:0"
+        """assert torch.cuda.is_available()
+        assert x.is_cuda and self.weight.is_cuda and x.device == torch.device("cuda", 0) and str(x.device) == "cuda:0"
         side, start, end = torch.cuda.Stream(), *[torch.cuda.Event(enable_timing=True) for _ in range(2)]
         side.wait_stream(torch.cuda.current_stream())
         start.record()

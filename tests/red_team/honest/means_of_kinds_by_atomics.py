@@ -1,4 +1,4 @@
-# own/means_of_kinds correct: torch.unique in the reference; here each kind that may be has a row of a table
+# own/means_of_kinds correct coverage>0.4: torch.unique in the reference; here each kind that may be has a row of a table
 import torch
 import torch.nn as nn
 import triton

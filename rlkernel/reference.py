@@ -8,7 +8,9 @@ from __future__ import annotations
 import inspect
 import linecache
 import sys
-from collections.abc import Callable, Collection
+import types
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -23,7 +25,7 @@ from rlkernel.processor_time import OutOfTime, at_most
 from rlkernel.records import FILE, is_record, values_of
 from rlkernel.reference_text import apply_small, parsed
 from rlkernel.seeds import WORDS, Stream, following, noting, seed_generators
-from rlkernel.surroundings import NAMES_A_GPU, USUAL, Defaults, as_set, surrounded, surroundings
+from rlkernel.surroundings import NAMES_A_GPU, SETS, USUAL, Defaults, as_set, surrounded, surroundings
 
 REQUIRED = ("Model", "get_inputs")
 INIT_INPUTS = "get_init_inputs"
@@ -34,7 +36,7 @@ CANDIDATE = "ModelNew"
 FIXED = "FIXED"
 IMPORT_SECONDS = 30.0
 """The processor time that importing a reference may take: libraries are imported, and nothing is computed."""
-PLAIN = (torch.Tensor, int, float, str, torch.dtype, torch.device, torch.memory_format, range, np.number, np.bool_)
+PLAIN = (torch.Tensor, int, float, complex, str, torch.dtype, torch.device, torch.memory_format, range, np.number, np.bool_)
 """What arguments are, and lists, dicts and records of these."""
 LISTED = 8
 """How many names a message lists."""
@@ -58,6 +60,8 @@ class Reference:
     """What the file has set of torch's defaults when it was loaded."""
     names_a_gpu: bool = False
     """Whether its text does."""
+    sets: bool = False
+    """Whether its text may change settings of the process."""
 
     @property
     def fixed(self) -> tuple[str, ...]:
@@ -104,7 +108,7 @@ class Reference:
             raise BrokenReference(f"{self.name}: Model has parameters without a shape (nn.Lazy...); name the number of inputs")
         if not isinstance(model, nn.Module):
             raise BrokenReference(f"{self.name}: Model is not a torch.nn.Module; derive it from nn.Module")
-        if self.defaults != USUAL or (self.names_a_gpu and not torch.cuda.is_available()):
+        if self.defaults != USUAL or self.sets or (self.names_a_gpu and not torch.cuda.is_available()):
             return surrounded(model, self.defaults)
         return model
 
@@ -127,8 +131,10 @@ def load_reference(source: str, *, small: bool, name: str = "reference") -> Refe
     filename = _filename(name)
     # inspect.getsource and tracebacks find the text here; torch.jit and triton need it for functions without a file.
     linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
-    namespace: dict[str, Any] = {"__name__": FILE, "__file__": filename}
-    with surroundings(), noting() as streams:
+    module = types.ModuleType(FILE)
+    module.__file__ = filename
+    namespace = vars(module)
+    with surroundings(), noting() as streams, _imported(module):
         try:
             with at_most(IMPORT_SECONDS):
                 exec(compile(source, filename, "exec", dont_inherit=True), namespace)
@@ -149,7 +155,21 @@ def load_reference(source: str, *, small: bool, name: str = "reference") -> Refe
     if not isinstance(fixed, (tuple, list)) or not all(isinstance(pattern, str) for pattern in fixed):
         raise BrokenReference(f'{name}: FIXED is not a tuple of names of parameters, such as ("norm.weight",) or ("*",)')
     streams_of = tuple(streams) if any(word in source for word in WORDS) else None
-    return Reference(name, namespace, streams_of, defaults, NAMES_A_GPU in source)
+    return Reference(name, namespace, streams_of, defaults, NAMES_A_GPU in source, any(word in source for word in SETS))
+
+
+@contextmanager
+def _imported(module: types.ModuleType) -> Iterator[None]:
+    """Inside, the module is found by its name, as dataclasses look up what their annotations name."""
+    before = sys.modules.get(module.__name__)
+    sys.modules[module.__name__] = module
+    try:
+        yield
+    finally:
+        if before is None:
+            del sys.modules[module.__name__]
+        else:
+            sys.modules[module.__name__] = before
 
 
 def _misnamed(namespace: dict[str, Any]) -> str:

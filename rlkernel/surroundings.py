@@ -2,16 +2,17 @@
 
 A file may set torch's defaults, switch gradients off or name a GPU. Its defaults hold wherever its code runs, as they would in a
 process of its own, and nowhere else: other files are judged in the same process. Where there is no GPU, the host is in its place.
+What a file has compiled by `torch.compile` runs eagerly.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
-from unittest import mock
 
 import torch
 from torch import nn
@@ -20,9 +21,13 @@ from torch.utils._device import DeviceContext
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from rlkernel import autocast
+from rlkernel.cuda_objects import Event, Generator, Stream
+from rlkernel.patched import patched
 
 NAMES_A_GPU = "cuda"
 """The word that a file's text has where it may ask for a GPU."""
+SETS = ("torch.backends", "torch.set_", "torch.use_")
+"""What a file's text has where it may change settings of the process."""
 _OF_A_DEFAULT: Any = DeviceContext.__torch_function__
 
 
@@ -56,6 +61,39 @@ def _set_product_precision(value: str | None) -> None:
     torch.set_float32_matmul_precision(value or "highest")
 
 
+def _cudnn() -> tuple[bool, ...]:
+    return torch.backends.cudnn.enabled, torch.backends.cudnn.benchmark, torch.backends.cudnn.deterministic
+
+
+def _set_cudnn(values: tuple[bool, ...]) -> None:
+    torch.backends.cudnn.enabled, torch.backends.cudnn.benchmark, torch.backends.cudnn.deterministic = values
+
+
+def _cudnn_precision() -> bool | None:
+    """Whether cuDNN may take tf32; None where torch does not say it, see `_product_precision`."""
+    try:
+        return torch.backends.cudnn.allow_tf32
+    except RuntimeError:
+        return None
+
+
+def _set_cudnn_precision(value: bool | None) -> None:
+    torch.backends.cudnn.allow_tf32 = value is not False
+
+
+def _attention() -> tuple[bool, ...]:
+    """Which kernels `scaled_dot_product_attention` may choose among."""
+    of: Any = torch.backends.cuda
+    return of.flash_sdp_enabled(), of.mem_efficient_sdp_enabled(), of.math_sdp_enabled(), of.cudnn_sdp_enabled()
+
+
+def _set_attention(values: tuple[bool, ...]) -> None:
+    of = torch.backends.cuda
+    changes = (of.enable_flash_sdp, of.enable_mem_efficient_sdp, of.enable_math_sdp, of.enable_cudnn_sdp)
+    for change, value in zip(changes, values, strict=True):
+        change(value)
+
+
 _SETTINGS: tuple[tuple[Callable[[], Any], Callable[[Any], Any]], ...] = (
     (torch.get_default_dtype, torch.set_default_dtype),
     (_default_device, torch.set_default_device),
@@ -63,6 +101,9 @@ _SETTINGS: tuple[tuple[Callable[[], Any], Callable[[Any], Any]], ...] = (
     (torch.get_deterministic_debug_mode, torch.set_deterministic_debug_mode),
     (torch.get_num_threads, torch.set_num_threads),
     (_product_precision, _set_product_precision),
+    (_cudnn, _set_cudnn),
+    (_cudnn_precision, _set_cudnn_precision),
+    (_attention, _set_attention),
 )
 """How settings of the process are read and set that a file may change."""
 
@@ -81,14 +122,19 @@ def surroundings(defaults: Defaults = USUAL) -> Iterator[None]:
         _set(torch.get_default_dtype, torch.set_default_dtype, defaults.dtype)
         if defaults.device is not None:
             _set(_default_device, torch.set_default_device, defaults.device)
-        if torch.cuda.is_available():
+        with (
+            patched(torch, compile=_not_compiled),
+            nullcontext() if torch.cuda.is_available() else _host_in_place_of_a_gpu(),
+        ):
             yield
-        else:
-            with _host_in_place_of_a_gpu():
-                yield
     finally:
         for (read, change), old in zip(_SETTINGS, before, strict=True):
             _set(read, change, old)
+
+
+def _not_compiled(model: Any = None, **settings: Any) -> Any:
+    """In place of `torch.compile`: answers are compared with what PyTorch does eagerly."""
+    return partial(_not_compiled, **settings) if model is None else model
 
 
 def surrounded(model: nn.Module, defaults: Defaults) -> nn.Module:
@@ -112,15 +158,40 @@ def _set(read: Callable[[], Any], change: Callable[[Any], Any], value: Any) -> N
 @contextmanager
 def _host_in_place_of_a_gpu() -> Iterator[None]:
     with (
-        mock.patch.object(DeviceContext, "__torch_function__", _by_default),
-        mock.patch.object(torch.cuda, "synchronize", lambda device=None: None),
-        mock.patch.object(torch.cuda, "current_device", lambda: 0),
-        mock.patch.object(torch.cuda, "is_bf16_supported", lambda including_emulation=True: True),
-        mock.patch.object(torch.cuda.amp.common, "amp_definitely_not_available", lambda: False),
+        patched(DeviceContext, __torch_function__=_by_default),
+        patched(torch.cuda, **_ANSWERS),
+        patched(torch.cuda.amp.common, amp_definitely_not_available=lambda: False),
+        patched(torch.backends.cudnn, is_acceptable=lambda tensor: False),
+        patched(torch, Generator=Generator),
         _Here() as here,
         _Casting(here),
     ):
         yield
+
+
+_STREAM = Stream()
+_ANSWERS: dict[str, Any] = {
+    "is_available": lambda: True,
+    "manual_seed": lambda seed: None,
+    "manual_seed_all": lambda seed: None,
+    "synchronize": lambda device=None: None,
+    "current_device": lambda: 0,
+    "is_bf16_supported": lambda including_emulation=True: True,
+    "Stream": Stream,
+    "Event": Event,
+    "stream": lambda stream: nullcontext(),
+    "current_stream": lambda device=None: _STREAM,
+    "default_stream": lambda device=None: _STREAM,
+    "set_stream": lambda stream: None,
+    "device": lambda device: nullcontext(),
+    "device_of": lambda tensor: nullcontext(),
+    "empty_cache": lambda: None,
+    "reset_peak_memory_stats": lambda device=None: None,
+}
+"""What `torch.cuda` answers where the host is in a GPU's place."""
+_BASE: Any = torch._C.TensorBase
+_CLAIMS: dict[Any, Any] = {vars(_BASE)["is_cuda"].__get__: True, vars(_BASE)["device"].__get__: torch.device("cuda", 0)}
+"""What a tensor says of where it is."""
 
 
 class _Here(TorchFunctionMode):
@@ -133,6 +204,8 @@ class _Here(TorchFunctionMode):
         self.autocast = autocast.set_dtype()
         if func is torch.Tensor.cuda or func is torch.Tensor.pin_memory:
             return args[0]
+        if func in _CLAIMS:
+            return _CLAIMS[func]
         if func is torch.device:
             return func(*args, **(kwargs or {}))
         given = tuple(_here(value) for value in args), {key: _here(value) for key, value in (kwargs or {}).items()}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 import torch
 
@@ -217,3 +219,32 @@ def test_an_import_without_end_is_bounded(monkeypatch: pytest.MonkeyPatch) -> No
     endless = "import torch\ntry:\n    while True: pass\nexcept Exception: pass\n"
     with pytest.raises(BrokenReference, match=r"^p: importing it took more than 0.2 s of processor time on line 3; compute in"):
         load_reference(endless + minimal(), small=False, name="p")
+
+
+def test_a_dataclass_may_have_annotations_that_are_read_later() -> None:
+    before = sys.modules.get("reference")
+    text = """
+from __future__ import annotations
+from dataclasses import dataclass
+from typing import ClassVar
+import torch
+
+@dataclass
+class Config:
+    kinds: ClassVar[int] = 3
+    heads: int = 8
+
+class Model(torch.nn.Module):
+    def __init__(self, config: Config):
+        super().__init__()
+        self.heads = config.heads
+    def forward(self, x):
+        return x * self.heads
+def get_inputs():
+    return [torch.ones(4)]
+def get_init_inputs():
+    return [Config()]
+"""
+    reference = load_reference(text, small=False)
+    assert reference.model(0)(*reference.inputs(0)).tolist() == [8.0] * 4
+    assert sys.modules.get("reference") is before

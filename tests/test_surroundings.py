@@ -31,6 +31,10 @@ SETTINGS = (
     "torch.set_num_threads(7)",
     "torch.set_float32_matmul_precision('medium')",
     "torch.backends.cuda.matmul.fp32_precision = 'tf32'",
+    "torch.backends.cudnn.benchmark = torch.backends.cudnn.deterministic = True",
+    "torch.backends.cudnn.enabled = False",
+    "torch.backends.cudnn.allow_tf32 = False",
+    "torch.backends.cuda.enable_flash_sdp(False)",
 )
 
 NO_GPU = pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU is there")
@@ -38,7 +42,9 @@ NO_GPU = pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU is there")
 
 def held() -> tuple[object, ...]:
     threads, products = torch.get_num_threads(), torch.get_float32_matmul_precision()
-    return as_set(), torch.is_grad_enabled(), torch.get_deterministic_debug_mode(), threads, products
+    deterministic, cudnn = torch.get_deterministic_debug_mode(), torch.backends.cudnn
+    flags = cudnn.enabled, cudnn.benchmark, cudnn.deterministic, cudnn.allow_tf32, torch.backends.cuda.flash_sdp_enabled()
+    return as_set(), torch.is_grad_enabled(), deterministic, threads, products, flags
 
 
 @pytest.mark.parametrize("settings", [*SETTINGS, SETTINGS[1] + "\n1 / 0"])
@@ -49,6 +55,15 @@ def test_nothing_that_a_file_sets_is_left_behind(settings: str) -> None:
         reference.model(0)(*reference.inputs(0))
     except BrokenReference as error:
         assert "1 / 0" in settings and "ZeroDivisionError" in str(error)
+    assert held() == before
+
+
+@pytest.mark.parametrize("settings", SETTINGS[3:])
+def test_nothing_that_forward_sets_is_left_behind(settings: str) -> None:
+    before = held()
+    text = FILE.format(settings="").replace("return x", f"{settings}\n        return x")
+    reference = load_reference(text, small=False)
+    reference.model(0)(*reference.inputs(0))
     assert held() == before
 
 
@@ -97,3 +112,51 @@ def test_without_a_gpu_autocast_gives_operators_what_it_would_on_one() -> None:
     traced = TracedReference(reference, H200)
     recorded = [traced.recorder.ids.tensor(ref.number).dtype for ref in traced.program.output]
     assert recorded == wanted
+
+
+@NO_GPU
+def test_without_a_gpu_a_file_may_choose_what_it_would_on_one() -> None:
+    text = FILE.format(settings="KIND = torch.float16 if torch.cuda.is_available() else torch.float32")
+    reference = load_reference(text.replace("return [torch.ones(4)]", "return [torch.ones(4, dtype=KIND)]"), small=False)
+    assert reference.inputs(0)[0].dtype is torch.float16 and not torch.cuda.is_available()
+
+
+@NO_GPU
+def test_without_a_gpu_tensors_of_a_file_that_names_one_say_that_they_are_there() -> None:
+    text = FILE.format(settings="").replace(
+        "return x",
+        """assert torch.cuda.is_available()
+        assert x.is_cuda and self.weight.is_cuda and x.device == torch.device("cuda", 0) and str(x.device) == "cuda:0"
+        side, start, end = torch.cuda.Stream(), *[torch.cuda.Event(enable_timing=True) for _ in range(2)]
+        side.wait_stream(torch.cuda.current_stream())
+        start.record()
+        with torch.cuda.stream(side), torch.cuda.device(x.device):
+            x = x + torch.ones(4, device=x.device)
+        end.record()
+        torch.cuda.current_stream().wait_stream(side)
+        assert start.elapsed_time(end) > 0
+        x = x + torch.rand(4, generator=torch.Generator(x.device).manual_seed(0), device=x.device).floor()
+        return x""",
+    )
+    reference = load_reference(text, small=False)
+    model, inputs = reference.model(0), reference.inputs(0)
+    assert torch.equal(model(*inputs), torch.full((4,), 3.0))
+    assert not inputs[0].is_cuda and inputs[0].device.type == "cpu"
+
+
+def test_what_a_file_has_compiled_runs_eagerly() -> None:
+    settings = """
+@torch.compile
+def twice(x):
+    return x * 2
+@torch.compile(fullgraph=True, dynamic=True)
+def thrice(x):
+    return x * 3
+"""
+    text = FILE.format(settings=settings).replace("        return x *", "        return thrice(twice(x)) - 5 * x *")
+    text = text.replace("(torch.ones(4))\n", "(torch.ones(4))\n        self.inner = torch.compile(torch.nn.Linear(2, 2))\n")
+    reference = load_reference(text, small=False)
+    model = reference.model(0)
+    assert torch.equal(model(*reference.inputs(0)), torch.full((4,), 2.0))
+    assert [name for name, _ in model.named_parameters()] == ["weight", "inner.weight", "inner.bias"]
+    assert torch.compile.__module__ == "torch"

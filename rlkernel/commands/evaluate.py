@@ -27,6 +27,8 @@ from rlkernel.sources.load import load
 from rlkernel.training.placement import open_any_pool
 from rlkernel.types import Closeness, Evaluation, Problem, Timing
 
+MINOR_COVERAGE = 0.5
+"""The share of the time from which on kernels do most of the work."""
 CLOSE = {
     Closeness.TIGHT: "by KernelBench's rule: close, within 1e-4",
     Closeness.LOOSE: "by KernelBench's rule: close within 1e-2, not within 1e-4",
@@ -87,6 +89,8 @@ def show(evaluation: Evaluation, console: Console, profile: str, place: str = ""
     note = " (run natively: it could not be traced)" if evaluation.trust == "native" else ""
     if is_lazy(evaluation):
         note += f"; lazy: its kernels take {_percent(evaluation.coverage)} of the time, less than {100 * LAZY_COVERAGE:.0f} %"
+    elif evaluation.correct and evaluation.coverage is not None and evaluation.coverage < MINOR_COVERAGE:
+        note += f"; its kernels take {_percent(evaluation.coverage)} of the time, torch's operators the rest"
     console.print((evaluation.detail or "outputs match the reference") + note, markup=False, soft_wrap=True)
     if place:
         console.print(place, soft_wrap=True, markup=False, highlight=False)

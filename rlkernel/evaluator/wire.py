@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from rlkernel.evaluator.program.tensors import overlapping
+from rlkernel.evaluator.program.tensors import overwrite
 
 PREFIX = struct.Struct("<QQ")
 DTYPES = {
@@ -80,8 +80,8 @@ class Body:
         """Append a tensor, which `tensor` reads back."""
         flat = tensor.detach().resolve_conj().resolve_neg().contiguous().reshape(-1)  # lazy signs have no bytes
         raw = flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
-        stride = flat.reshape(tensor.shape).stride() if overlapping(tensor) else tensor.stride()
-        return TensorSpan(self._append(raw), len(raw), tuple(tensor.shape), stride, str(tensor.dtype).removeprefix("torch."))
+        shape, stride = tuple(tensor.shape), tensor.stride()
+        return TensorSpan(self._append(raw), len(raw), shape, stride, str(tensor.dtype).removeprefix("torch."))
 
     def add_bytes(self, raw: bytes) -> Span:
         """Append plain bytes, which `raw` reads back."""
@@ -160,7 +160,7 @@ def _extent(text: bytes) -> tuple[int, int]:
 
 
 def tensor(span: TensorSpan, body: bytes) -> torch.Tensor:
-    """The tensor that lies at `span`, with its strides where they are dense. Raises BadMessage."""
+    """The tensor that lies at `span`, with its strides. Raises BadMessage."""
     found, shape, stride = bytearray(_within(span, body)), list(span.shape), list(span.stride)
     try:
         dtype = DTYPES[span.dtype]
@@ -169,7 +169,8 @@ def tensor(span: TensorSpan, body: bytes) -> torch.Tensor:
         if list(logical.stride()) == stride:
             return logical
         strided = torch.empty_strided(shape, stride, dtype=dtype)
-        return strided.copy_(logical)
+        overwrite(strided, logical)
+        return strided
     except (TypeError, ValueError, RuntimeError, KeyError) as error:
         raise BadMessage(f"a bad tensor: {error}") from error
 

@@ -122,3 +122,13 @@ def test_a_tensor_of_a_type_that_no_message_holds_is_refused(dtype: str) -> None
     """Quantised tensors would end the process that reads them."""
     with pytest.raises(wire.BadMessage, match="a bad tensor"):
         wire.tensor(wire.TensorSpan(0, 128, (8, 16), (1, 8), dtype), bytes(128))
+
+
+@pytest.mark.parametrize(
+    "view", [lambda x: x[::2, 1::3], lambda x: x[:, :1].expand(8, 12), lambda x: x.reshape(-1).unfold(0, 8, 2)]
+)
+def test_tensors_lie_as_they_did_whether_or_not_their_elements_share_memory(view: Any) -> None:
+    tensor, body = view(torch.arange(96.0).reshape(8, 12)), wire.Body()
+    span = body.add(tensor)
+    found = wire.tensor(span, b"".join(body.parts))
+    assert found.stride() == tensor.stride() and torch.equal(found, tensor)

@@ -17,7 +17,6 @@ How a binary is launched, the same in Triton 3.6 and 3.7 (`triton/backends/nvidi
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import json
 import struct
@@ -40,6 +39,7 @@ from rlkernel.evaluator.compile.charging import charge_children
 from rlkernel.evaluator.compile.files import Written, check_machine, written_once
 from rlkernel.evaluator.compile.libdevice import linked_in_pieces
 from rlkernel.evaluator.compile.signature import CompileFailed, Signature, signature
+from rlkernel.evaluator.compile.telling import first_line
 from rlkernel.evaluator.compile.ttir import touched_arguments
 from rlkernel.evaluator.compile.work import BoundedSource, TooMuch, bounded
 from rlkernel.evaluator.devices import DeviceProfile
@@ -158,7 +158,7 @@ class Compiler:
         except CompilationError as error:
             line = kernel.lines.get(int(getattr(error.node, "lineno", 1) or 1), function.line)
             asserted = isinstance(error, CompileTimeAssertionFailure)
-            raise CompileFailed(f"line {line}: {_first_line(error)}", passed_over=asserted) from error
+            raise CompileFailed(f"line {line}: {first_line(error)}", passed_over=asserted) from error
         except TooMuch as error:  # a bound of ours
             raise CompileFailed(f"kernel {function.name}: {error}", passed_over=True) from error
         except Exception as error:  # what the compiler raises is the candidate's failure, if the machine has no part in it
@@ -170,32 +170,6 @@ class Compiler:
 
     def _constant(self, value: Value) -> Any:
         return binding_value(value, self._kernels.get)
-
-
-def _first_line(error: CompilationError) -> str:
-    """The compiler's message without the source excerpt that it repeats."""
-    cause: BaseException = error
-    while isinstance(cause, CompilationError) and cause.__cause__ is not None:
-        cause = cause.__cause__
-    text = cause.error_message if isinstance(cause, CompilationError) else f"{type(cause).__name__}: {cause}"
-    lines = _as_raised(text or str(cause)).strip().splitlines()
-    return lines[0][:250] if lines else type(cause).__name__
-
-
-def _as_raised(text: str) -> str:
-    r"""A message that is the `repr` of an error with one text, as Triton wraps them, written as Python tells of such errors.
-
-    >>> _as_raised("AttributeError(\"no 'maxx'\")"), _as_raised("NameError('x')"), _as_raised("cannot add(1)"), _as_raised("f(1)")
-    ("AttributeError: no 'maxx'", 'NameError: x', 'cannot add(1)', 'f(1)')
-    """
-    try:
-        call = ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError, MemoryError, RecursionError):  # a sentence
-        return text
-    match call:
-        case ast.Call(ast.Name(name), [ast.Constant(str(said))], []):
-            return f"{name}: {said.strip()}"
-    return text
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from rlkernel.evaluator.judging.references.reference_calls import as_reference, 
 from rlkernel.evaluator.messages.children import RoundInputs
 from rlkernel.evaluator.program.replay import Replay, noted_strides
 from rlkernel.evaluator.program.schema import Config, Launch, MalformedProgram, Program
+from rlkernel.evaluator.program.tensors import copy_of
 
 
 class Round:
@@ -62,7 +63,7 @@ class Module:
 
         self._replay = Replay(program, torch.device("cpu"), launch, configs=configs, poison_seed=first.forward_seed)
         self._replay.strides = noted_strides(program, without_data(first.init_inputs), without_data(first.inputs))
-        state = self._replay.init([t.clone() for t in first.init_inputs], first.init_seed, first.state)
+        state = self._replay.init([copy_of(tensor) for tensor in first.init_inputs], first.init_seed, first.state)
         self._names = hand_over(state, self._replay.given)
         self._replay.prepare(first.first_inputs, first.init_seed)
 
@@ -73,7 +74,7 @@ class Module:
 
     def call(self, one: Round, skip: frozenset[int] = frozenset()) -> tuple[Any, list[torch.Tensor]]:
         """(output, inputs after the call)."""
-        inputs = [t.clone(memory_format=torch.preserve_format) for t in one.inputs]
+        inputs = [copy_of(tensor) for tensor in one.inputs]
         return self._replay.forward(inputs, one.forward_seed, skip=skip), inputs
 
 

@@ -35,6 +35,7 @@ from rlkernel.evaluator.judging.references.reference_calls import (
     call,
     constants,
     draw_seed,
+    laid_as_drawn,
     mapped,
     perturb,
     tensors_of,
@@ -92,10 +93,11 @@ class GpuProblem:
         self._draws, self._modules = Draws(self.reference.inputs, CUDA), Placing(CUDA)
 
     def inputs(self, seed: int, kind: Kind = USUAL) -> list[Any]:
-        drawn = planted(self._draws(seed), seed) if kind.plants else self._draws(seed)
+        usual = self._draws(seed)
+        drawn = planted(usual, seed) if kind.plants else usual
         drawn = drawn if kind.shown is None else put(kind.shown, drawn, seed)
         hard = drawn if kind.stress is Stress.NONE else changed(drawn, self._known_changes(kind.stress, kind.places))
-        return balanced(hard, kind.balance)
+        return laid_as_drawn(balanced(hard, kind.balance), usual)
 
     def places(self, stress: Stress, same: Places) -> Places:
         """What is done to single inputs under stress. `same`: what those get that are always the same."""

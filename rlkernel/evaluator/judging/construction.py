@@ -42,6 +42,7 @@ from rlkernel.evaluator.judging.references.reference_calls import (
     counts_as_state,
     exact_outputs,
     exact_with_state,
+    laid_as_drawn,
     mapped,
     state_of,
     tensors_of,
@@ -49,7 +50,7 @@ from rlkernel.evaluator.judging.references.reference_calls import (
 from rlkernel.evaluator.judging.rounds import Expected, fates
 from rlkernel.evaluator.messages.judgement import Balance, Edge, InputFate, Places, Planting, Stress, Tolerance
 from rlkernel.evaluator.program.codes import equal_or_wrong, valued, widened
-from rlkernel.evaluator.program.tensors import flatten, lent
+from rlkernel.evaluator.program.tensors import copy_of, flatten, lent
 
 BALANCED = "operands out of half precision's range"
 """Stands behind a miss in the round that half precision does not survive."""
@@ -123,12 +124,11 @@ class Construction:
         """Draw inputs and call the reference. places: what is done to single inputs under stress, where that is known. Raises
         what the reference raises."""
         forward_seed, input_seed = self._seeds.getrandbits(SEED_BITS), self._seeds.getrandbits(SEED_BITS)
-        usual = self.plan.reference.inputs(input_seed)
-        if self.planting is not None:
-            usual = put(self.planting, usual, input_seed)
+        drawn = self.plan.reference.inputs(input_seed)
+        usual = drawn if self.planting is None else put(self.planting, drawn, input_seed)
         places = self._places(input_seed, stress) if places is None else places
-        inputs = balanced(stressed(usual, stress, places), self.balance)
-        mine = mapped(inputs, lambda tensor: tensor.clone(memory_format=torch.preserve_format))
+        inputs = laid_as_drawn(balanced(stressed(usual, stress, places), self.balance), drawn)
+        mine = mapped(inputs, copy_of)
         if not self.calls:
             self.exact_model = copy.deepcopy(self.model)
             with suppress(*REFUSALS):

@@ -21,6 +21,7 @@ from rlkernel.evaluator.program.operators import allocates, places_of
 from rlkernel.evaluator.program.scalars import BadNumber, compute
 from rlkernel.evaluator.program.schema import Config, Launch, Literal, Op, Program, Scalar, Step
 from rlkernel.evaluator.program.switches import under
+from rlkernel.evaluator.program.tensors import copy_of
 from rlkernel.evaluator.program.values import (
     Descriptor,
     DeviceRef,
@@ -128,7 +129,7 @@ class Replay:
 
         inputs: of that call, which are copied; they may be missing where `Program.prepare_inputs` is empty.
         """
-        copied: Place = self.place or (lambda tensor: tensor.clone(memory_format=torch.preserve_format))
+        copied: Place = self.place or copy_of
         for ids in self.program.prepare_inputs:
             self._bind(ids, [copied(tensor) for tensor in inputs])
         seed_generators(seed)
@@ -172,7 +173,7 @@ class Replay:
 
     def _value(self, value: Value) -> Any:
         """A value with its tensors."""
-        if value is None or isinstance(value, (bool, int, float, str)):
+        if value is None or isinstance(value, (bool, int, float, complex, str)):
             return value
         if isinstance(value, (list, tuple)):
             return [self._value(item) for item in value]

@@ -211,6 +211,8 @@ def encode_scalar(value: object) -> Any:
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else {"float": repr(float(value))}
+    if isinstance(value, complex):
+        return {"complex": [encode_scalar(value.real), encode_scalar(value.imag)]}
     if isinstance(value, (np.number, np.bool_)):
         return encode_scalar(value.item())
     if isinstance(value, (torch.dtype, torch.memory_format)):
@@ -224,6 +226,7 @@ def encode_scalar(value: object) -> Any:
 
 _DECODED: dict[str, Any] = {
     "float": float,
+    "complex": lambda parts: complex(*map(decode_scalar, parts)),
     "torch": lambda name: getattr(torch, name),
     "device": torch.device,
     "range": lambda parts: range(*parts),
@@ -233,8 +236,8 @@ _DECODED: dict[str, Any] = {
 def decode_scalar(value: Any) -> Any:
     """A plain value of a specification, from JSON.
 
-    >>> [decode_scalar(encode_scalar(value)) for value in (2, float("inf"), torch.half, torch.device("cuda"), range(3))]
-    [2, inf, torch.float16, device(type='cuda'), range(0, 3)]
+    >>> [decode_scalar(encode_scalar(value)) for value in (2, float("inf"), 1 - 2j, torch.half, torch.device("cuda"), range(3))]
+    [2, inf, (1-2j), torch.float16, device(type='cuda'), range(0, 3)]
     """
     if isinstance(value, dict) and len(value) == 1:
         ((kind, data),) = value.items()

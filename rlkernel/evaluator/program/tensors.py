@@ -65,6 +65,21 @@ def overwrite(tensor: torch.Tensor, values: torch.Tensor) -> None:
     tensor.copy_(values)
 
 
+def laid_as(values: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:
+    """Values that lie in memory as a tensor of their shape does: every second column of a wider one, or one row for all. What is
+    computed of such a tensor lies densely, and kernels are given the strides of what was drawn."""
+    if values.shape != tensor.shape or values.layout is not torch.strided or values.stride() == tensor.stride():
+        return values
+    made = torch.empty_strided(tensor.shape, tensor.stride(), dtype=values.dtype, device=values.device)
+    overwrite(made, values)
+    return made
+
+
+def copy_of(tensor: torch.Tensor) -> torch.Tensor:
+    """The same numbers in memory of their own, and as far from one another there."""
+    return laid_as(tensor.clone(memory_format=torch.preserve_format), tensor)
+
+
 def lent(tensor: torch.Tensor, inputs: Sequence[torch.Tensor]) -> bool:
     """Whether a tensor lies in the memory of one of `inputs`, e.g. a transposed view."""
     first, end = _span(tensor)

@@ -3,6 +3,7 @@ string of a candidate can be taken for it. JSON knows no types: there each is an
 
     None, bool, int, str, finite floats, lists    themselves
     other floats                                  {"float": "inf" | "-inf" | "nan"}
+    complex numbers                               {"complex": [real, imaginary]}
     TensorRef(7)                                  {"t": 7}
     ScalarRef(2)                                  {"s": 2}
     TorchName("dtype", "float32")                 {"dtype": "float32"}, and likewise "layout" and "memory_format"
@@ -144,6 +145,8 @@ def encode(value: Value) -> Any:
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else {"float": repr(value)}
+    if isinstance(value, complex):
+        return {"complex": [encode(value.real), encode(value.imag)]}
     if isinstance(value, (list, tuple)):
         return [encode(item) for item in value]
     match value:
@@ -198,6 +201,13 @@ def block(value: Any) -> tuple[int, ...]:
 def _float(data: Any) -> float:
     require(data in ("inf", "-inf", "nan"), "bad float")
     return float(data)
+
+
+def _complex(data: Any) -> complex:
+    require(isinstance(data, list) and len(data) == 2, "bad complex number")
+    parts = [decode(part) for part in data]
+    require(all(isinstance(part, float) for part in parts), "bad complex number")
+    return complex(*parts)
 
 
 def _tensor(data: Any) -> TensorRef:
@@ -260,7 +270,7 @@ def _descriptor(data: Any) -> Descriptor:
 
 
 _DECODERS: dict[str, Callable[[Any], Value]] = {
-    "float": _float, "t": _tensor, "s": _scalar, "dtype": _named(lambda name: TorchName("dtype", name)),
+    "float": _float, "complex": _complex, "t": _tensor, "s": _scalar, "dtype": _named(lambda name: TorchName("dtype", name)),
     "layout": _named(lambda name: TorchName("layout", name)),
     "memory_format": _named(lambda name: TorchName("memory_format", name)), "device": _flag(DeviceRef()), "dict": _pairs,
     "function": _function, "module": _named(ModuleRef), "triton": _library, "tl_dtype": _named(TlDtype),

@@ -14,8 +14,8 @@ import torch
 from rlkernel.evaluator.program.references import Reference, changed
 from rlkernel.evaluator.program.schema import Launch, Step
 from rlkernel.evaluator.program.values import ScalarRef, TensorRef
-from rlkernel.evaluator.trace.patched import patched
 from rlkernel.evaluator.trace.recorder import Recorder
+from rlkernel.patched import patched
 
 
 class _Captures:

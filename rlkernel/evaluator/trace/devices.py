@@ -80,6 +80,12 @@ class Devices:
         if name in _ACROSS or name in _INDEXED:
             return self.of(tensors[0])
         found = {self.of(tensor) for tensor in tensors if tensor.dim() > 0} or {self.of(tensor) for tensor in tensors}
+        if (
+            len(found) > 1
+            and max(tensor.dim() for tensor in tensors) == 0
+            and not (about(func).changes and self.of(tensors[0]) != CUDA)
+        ):
+            return CUDA  # where a number of the host is met with one of the GPU, it is taken along
         if len(found) > 1:
             names = " and ".join(sorted(map(str, found), reverse=True))
             raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {names}!")

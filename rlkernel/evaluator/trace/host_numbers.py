@@ -22,7 +22,7 @@ import numpy as np
 from rlkernel.evaluator.program.scalars import OPERATIONS
 from rlkernel.evaluator.program.schema import Scalar
 from rlkernel.evaluator.program.values import ScalarRef, Value
-from rlkernel.evaluator.trace.patched import patched
+from rlkernel.patched import patched
 
 
 class Untraceable(Exception):

@@ -20,9 +20,9 @@ from rlkernel.evaluator.program.compiled_ahead import KernelFacts
 from rlkernel.evaluator.trace.inductor import compiled_style
 from rlkernel.evaluator.trace.kernels import KernelTable
 from rlkernel.evaluator.trace.launches import LaunchRecorder
-from rlkernel.evaluator.trace.patched import patched
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable
 from rlkernel.evaluator.trace.warmup import Handle
+from rlkernel.patched import patched
 
 
 def _check_descriptor(self: Any) -> None:

@@ -19,9 +19,9 @@ from rlkernel.evaluator.trace.addresses import IN_A_TENSOR, has_addresses
 from rlkernel.evaluator.trace.devices import CUDA, HOST, META, resolve
 from rlkernel.evaluator.trace.host_numbers import has_numbers, mathematics
 from rlkernel.evaluator.trace.own_operators import body_of, own_operators
-from rlkernel.evaluator.trace.patched import patched
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable, fresh_settings
 from rlkernel.evaluator.trace.wholes import CELLS, RMS_NORM, WHOLE, dropout, has_fused_cell, rms_norm
+from rlkernel.patched import patched
 
 _BASE: Any = torch.Tensor.__base__
 _VALUES = {

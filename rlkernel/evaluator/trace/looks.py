@@ -32,8 +32,8 @@ _DEVICE = DeviceRef()
 
 
 def encoded(value: Any) -> Value:
-    """An argument that is neither a number, a tensor nor a list. Raises Untraceable."""
-    if value is None or isinstance(value, str):
+    """An argument that is neither a real number, a tensor nor a list. Raises Untraceable."""
+    if value is None or isinstance(value, (str, complex)):
         return value
     if isinstance(value, torch.device):
         return _DEVICE

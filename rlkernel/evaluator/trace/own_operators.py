@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from rlkernel.evaluator.trace.patched import patched
 from rlkernel.evaluator.trace.recorder import Untraceable
+from rlkernel.patched import patched
 
 _OWN = ("aten", "prims", "prim", "quantized", "profiler")
 """Namespaces of operators that are torch's own."""

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
+from rlkernel.evaluator.program.distinct_values import DISTINCT
 from rlkernel.evaluator.program.layouts import as_on_cuda, is_laid_out
 from rlkernel.evaluator.program.operators import operator
 from rlkernel.evaluator.program.schema import MAX_ALTERNATIVES, MAX_LITERAL_BYTES, MAX_STEPS, Launch, Literal, Op, Scalar, Step
@@ -38,6 +39,9 @@ _READS = frozenset({"aten._local_scalar_dense.default", "aten.equal.default", "a
 _SETS = frozenset({"aten.set_.source_Tensor", "aten.set_data.default"})
 _CHECKS = frozenset({"aten._linalg_check_errors.default"})
 """Operators that look at values, raise where these are wrong, and make nothing."""
+
+_AS_LONG_AS_KNOWN = {**BY_VALUES, **DISTINCT}
+"""Operators in whose place a reference has others, which are told how much they make."""
 
 
 class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -169,11 +173,11 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._append(Op(name, encoded_args, encoded_kwargs, outs, switches_of(name) if self.keeps_switches else ()))
         return result
 
-    def _as_long_as_known(self, func: Any, args: Any, kwargs: dict[str, Any]) -> torch.Tensor | None:
+    def _as_long_as_known(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """What a reference's operator makes where values say how much. Raises Untraceable where nobody knows how long that is."""
         try:
             with self:
-                return BY_VALUES[about(func).name](self.reading.number_of, *args, **kwargs)
+                return _AS_LONG_AS_KNOWN[about(func).name](self.reading.number_of, *args, **kwargs)
         except Untraceable:
             if about(func).changes:
                 return None
@@ -192,8 +196,10 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return None
         if name in _SETS or func.namespace == "profiler":
             return func(*args, **kwargs)  # what `set_` does is seen by what the tensor is afterwards
-        if self.trusted and name in BY_VALUES and (found := self._as_long_as_known(func, args, kwargs)) is not None:
+        if self.trusted and name in _AS_LONG_AS_KNOWN and (found := self._as_long_as_known(func, args, kwargs)) is not None:
             return found
+        if name in DISTINCT:
+            raise Untraceable(f"{name} cannot be traced: its result depends on values")
         if self.autocast is not None:
             args, kwargs = precision.cast_as_autocast_would(self, self.autocast, func, args, kwargs)
         args = precision.cast_to_default(self, func, args, kwargs)

@@ -12,59 +12,11 @@ from typing import Any
 import torch
 import triton.testing
 
+from rlkernel.cuda_objects import ELAPSED_MS, Event, Generator, Stream
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.program.without_data import truncated_normal
-from rlkernel.evaluator.trace.patched import patched
 from rlkernel.evaluator.trace.recorder import Untraceable
-
-
-class _Stream:
-    """A stream without effect: a Program has one order, and work on side streams is part of it."""
-
-    cuda_stream = 0
-    device = torch.device("cuda", 0)
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        del args, kwargs
-
-    def __enter__(self) -> _Stream:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        return None
-
-    def _no_effect(self, *args: Any, **kwargs: Any) -> None:
-        return None
-
-    synchronize = wait_stream = wait_event = _no_effect
-
-    def query(self) -> bool:
-        return True
-
-    def record_event(self, event: Any = None) -> Any:
-        return event or _Event()
-
-
-ELAPSED_MS = 1.0
-"""What lies between any two events. A device's time is not known where nothing runs on one."""
-
-
-class _Event:
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        del args, kwargs
-
-    def _no_effect(self, *args: Any, **kwargs: Any) -> None:
-        return None
-
-    record = wait = synchronize = _no_effect
-
-    def query(self) -> bool:
-        return True
-
-    def elapsed_time(self, other: Any) -> float:
-        """The same for all, so that who compares configurations by hand takes the first one."""
-        del other
-        return ELAPSED_MS
+from rlkernel.patched import patched
 
 
 def _benchmarked(fn: Any, *args: Any, quantiles: Any = None, return_mode: str = "mean", **kwargs: Any) -> Any:
@@ -73,14 +25,6 @@ def _benchmarked(fn: Any, *args: Any, quantiles: Any = None, return_mode: str = 
     if quantiles is None:
         return [ELAPSED_MS] if return_mode == "all" else ELAPSED_MS
     return [ELAPSED_MS] * len(quantiles) if len(quantiles) > 1 else ELAPSED_MS
-
-
-class _Generator(torch.Generator):
-    """A generator of its own, on any device: it can be made and seeded, and no operator that is recorded takes it."""
-
-    def __new__(cls, device: Any = None) -> _Generator:
-        del device
-        return super().__new__(cls, "cpu")  # type: ignore[call-arg]
 
 
 class _Extensions(types.ModuleType):
@@ -119,7 +63,7 @@ _NVTX: dict[str, Any] = {
 }
 
 
-def _accelerator(stream: _Stream) -> dict[str, Any]:
+def _accelerator(stream: Stream) -> dict[str, Any]:
     """`torch.accelerator` with one GPU."""
     answers: dict[str, Any] = {
         "is_available": lambda: True,
@@ -176,7 +120,7 @@ def _without_extensions() -> Iterator[None]:
 @contextmanager
 def answering_as(profile: DeviceProfile) -> Iterator[None]:
     """Inside, `torch.cuda` answers as `profile` would."""
-    properties, stream = _properties(profile), _Stream()
+    properties, stream = _properties(profile), Stream()
     answers: dict[str, Any] = {
         "is_available": lambda: True,
         "is_initialized": lambda: True,
@@ -196,8 +140,8 @@ def answering_as(profile: DeviceProfile) -> Iterator[None]:
         "stream": lambda s: nullcontext(),
         "device": lambda d: nullcontext(),
         "device_of": lambda t: nullcontext(),
-        "Stream": _Stream,
-        "Event": _Event,
+        "Stream": Stream,
+        "Event": Event,
         "memory_allocated": lambda device=None: 0,
         "max_memory_allocated": lambda device=None: 0,
         "memory_reserved": lambda device=None: 0,
@@ -219,7 +163,7 @@ def answering_as(profile: DeviceProfile) -> Iterator[None]:
         patched(torch.cuda.nvtx, **_NVTX),
         patched(torch.accelerator, **_accelerator(stream)),
         patched(torch.version, cuda="12.8"),
-        patched(torch, Generator=_Generator),
+        patched(torch, Generator=Generator),
         patched(torch, seed=_refuse("torch.seed(), a random number on the host,")),
         patched(torch, compile=_compile),
         patched(triton.testing, do_bench=_benchmarked, do_bench_cudagraph=_benchmarked),

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import pytest
 import torch
+import triton.language as tl
 
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.compile.binaries import (
@@ -29,6 +30,7 @@ from rlkernel.evaluator.compile.binaries import (
 )
 from rlkernel.evaluator.compile.compiler import Compilation, compile_program
 from rlkernel.evaluator.compile.signature import CompileFailed, MachineLacks
+from rlkernel.evaluator.compile.telling import _INSTEAD
 from rlkernel.evaluator.cpu.module import step_number
 from rlkernel.evaluator.devices import PROFILES
 from rlkernel.evaluator.messages import codec
@@ -424,5 +426,14 @@ def test_a_name_that_no_file_may_have_is_the_kernels_failure(
 
 def test_an_error_that_triton_quotes_is_told_as_python_tells_it(build: Callable[..., Compilation]) -> None:
     code = COPY.replace("tl.load(", "tl.loadd(")
-    with pytest.raises(CompileFailed, match=r"^line 5: AttributeError: module 'triton.language' has no attribute 'loadd'$"):
+    with pytest.raises(
+        CompileFailed, match=r"^line 5: AttributeError: module 'triton.language' has no attribute 'loadd'; write tl.load$"
+    ):
         build(program(functions=(Function("copy", code, 3, TL),)))
+
+
+def test_what_to_write_is_told_for_names_that_torch_has_and_triton_has_not(build: Callable[..., Compilation]) -> None:
+    code = COPY.replace("tl.load(", "tl.mean(")
+    with pytest.raises(CompileFailed, match=r"no attribute 'mean'; write tl.sum\(x, axis\) / n$"):
+        build(program(functions=(Function("copy", code, 3, TL),)))
+    assert not any(hasattr(tl, name) for name in _INSTEAD)

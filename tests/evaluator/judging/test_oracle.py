@@ -203,11 +203,21 @@ def test_what_would_end_the_process_is_told_with_its_line(raised: str) -> None:
     assert answer.why == f"p: it raised {raised.partition('(')[0]} on line 11: 0"
 
 
+WIDE = "return x * torch.unique(x.new_ones(2, 65), dim=0).numel()"
+
+
 @pytest.mark.parametrize(
     ("forward", "told"),
     [
         ("raise RuntimeError('boom')", "p: forward raises RuntimeError on line 11: boom (on tensors without data)"),
-        ("return x * torch.unique(x).numel()", "(on tensors without data); what a reference needs to know before it runs must "),
+        (
+            "return x * torch.unique(x.new_ones(2, 65), dim=0).numel()",
+            "(on tensors without data); what a reference needs to know before it runs must ",
+        ),
+        (
+            "return x * torch.empty(1 << 40).sum()",
+            ": a tensor of 4,398 GB, and an h200 has 141 GB (on tensors without data); make",
+        ),
         ("def forward(self)", "were given (on tensors without data); forward is given what get_inputs returns"),
     ],
 )

@@ -16,7 +16,7 @@ from rlkernel.evaluator.program import encoding
 from rlkernel.evaluator.program.operators import operator
 from rlkernel.evaluator.program.replay import Replay, StepFailed, literal_tensor
 from rlkernel.evaluator.program.schema import MAX_STEPS, Config, Function, Launch, Literal, MalformedProgram, Op, Program, Scalar
-from rlkernel.evaluator.program.values import DeviceRef, FunctionRef, ModuleRef, ScalarRef, TensorRef, TorchName
+from rlkernel.evaluator.program.values import DeviceRef, FunctionRef, ModuleRef, ScalarRef, TensorRef, TorchName, decode, encode
 
 CONFIG = Config({}, {"num_warps": 4}, (1, 1, 1))
 ZERO = Op("aten.zero_.default", (TensorRef(2),), {}, (2,))
@@ -217,3 +217,11 @@ def test_bad_steps(step: Op, error: type[Exception]) -> None:
 def test_literal_of_an_unknown_dtype() -> None:
     with pytest.raises(MalformedProgram, match="unknown dtype nn"):
         literal_tensor(Literal(0, "nn", (1,), "AAAA"), torch.device("cpu"))
+
+
+def test_complex_numbers_are_values_and_nothing_that_looks_like_one_is() -> None:
+    for number in (1 - 2j, complex("inf"), complex(0.0, -0.0)):
+        assert str(decode(json.loads(json.dumps(encode(number))))) == str(number)
+    for data in ([1.0], [1, 2], ["1", 2.0], {"float": "inf"}, [1.0, {"t": 0}]):
+        with pytest.raises(MalformedProgram, match="bad complex number"):
+            decode({"complex": data})

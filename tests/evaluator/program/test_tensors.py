@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rlkernel.evaluator.program.tensors import extent, flatten, lent, overlapping, overwrite
+from rlkernel.evaluator.program.tensors import copy_of, extent, flatten, laid_as, lent, overlapping, overwrite
 
 
 def test_what_lies_in_an_inputs_memory_is_lent() -> None:
@@ -58,3 +58,15 @@ def test_an_expanded_tensor_is_overwritten_where_it_lies() -> None:
     for tensor in (rows, whole):
         overwrite(tensor, torch.arange(6.0).reshape(2, 3))
     assert rows.tolist() == [[0, 1, 2], [0, 1, 2]] and whole.tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_what_is_computed_of_a_tensor_may_lie_as_it_does() -> None:
+    x = torch.arange(96.0).reshape(8, 12)
+    for tensor in (x[::2, 1::3], x[:, :1].expand(8, 12), x.reshape(-1).unfold(0, 8, 2), x.T, x, torch.ones(())):
+        for found, wanted in ((laid_as(tensor * 2, tensor), tensor * 2), (copy_of(tensor), tensor)):
+            assert found.stride() == tensor.stride() and torch.equal(found, wanted)
+            assert not lent(found, [tensor])
+
+
+def test_what_has_another_shape_keeps_its_own_layout() -> None:
+    assert laid_as(torch.zeros(2, 3), torch.zeros(3, 2)).stride() == (3, 1)

@@ -261,3 +261,12 @@ def test_products_of_whole_numbers_are_refused_as_on_a_gpu(dtype: torch.dtype) -
 def test_what_the_host_alone_has_is_refused() -> None:
     with pytest.raises(Untraceable, match="is the host's alone"):
         ops(lambda x: torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(x[None, None], x[None, None], x[None, None])[0])
+
+
+def test_a_number_of_the_host_meets_one_of_the_gpu_but_does_not_take_it_in() -> None:
+    with tracing() as recorder:
+        total, mine = stand_in(recorder, (4,), (1,), torch.float32).sum(), torch.tensor(0.5)
+        for found in (torch.minimum(mine, total), total + mine, torch.where(total > 0, mine, total), total.add_(mine)):
+            assert recorder.devices.of(found) == CUDA
+        with pytest.raises(RuntimeError, match="on the same device"):
+            mine.add_(total)

@@ -67,11 +67,19 @@ class TooLarge(Exception):
     """A reference was stopped in the middle, because it is known not to fit."""
 
 
+class TooMuchMemory(Exception):
+    """A tensor that no GPU of this kind can hold."""
+
+    def __init__(self, nbytes: int, profile: DeviceProfile) -> None:
+        super().__init__(f"a tensor of {nbytes / 1e9:,.0f} GB, and an {profile.name} has {profile.memory_bytes / 1e9:,.0f} GB")
+
+
 class _Counting(Recorder):  # type: ignore[no-untyped-call]
     """Counts what operators return and compute; views return nothing new."""
 
-    def __init__(self, most: int | None) -> None:
+    def __init__(self, profile: DeviceProfile, most: int | None) -> None:
         super().__init__(trusted=True)
+        self._profile = profile
         self.made = self.largest = self.operators = 0
         self.flops = 0.0
         self.names: set[str] = set()
@@ -82,8 +90,11 @@ class _Counting(Recorder):  # type: ignore[no-untyped-call]
 
     def record_call(self, name: str, call: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
         result = super().record_call(name, call, args, kwargs)
-        if self.counts:
-            with torch._C.DisableTorchFunction():
+        with torch._C.DisableTorchFunction():
+            for made in _tensors(result):
+                if (nbytes := made.untyped_storage().nbytes()) > self._profile.memory_bytes:
+                    raise TooMuchMemory(nbytes, self._profile)
+            if self.counts:
                 self._count(_tensors([args, kwargs]), _tensors(result))
         return result
 
@@ -113,7 +124,7 @@ def need(source: str, name: str, profile: DeviceProfile, most: int | None = None
     were made, and whatever forward raises on tensors without data.
     """
     reference = load_reference(source, small=False, name=name)
-    recorder = _Counting(most)
+    recorder = _Counting(profile, most)
     with answering_as(profile), without_kernels(name), recording(recorder):
         inputs = reference.inputs(0)
         with made_of_configs(reference.init_inputs(0)):

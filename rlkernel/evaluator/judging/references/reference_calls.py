@@ -20,7 +20,7 @@ from rlkernel.evaluator.judging.references.widening import WAYS, usual_dtypes
 from rlkernel.evaluator.messages.judgement import Balance
 from rlkernel.evaluator.program.codes import holds_numbers, valued, widened
 from rlkernel.evaluator.program.replaced import holding
-from rlkernel.evaluator.program.tensors import flatten, overwrite
+from rlkernel.evaluator.program.tensors import flatten, laid_as, overwrite
 from rlkernel.records import is_named_tuple
 from rlkernel.seeds import seed_generators
 
@@ -137,6 +137,17 @@ def balanced(inputs: list[Any], balance: Balance | None) -> list[Any]:
     """The arguments of forward, times what a balance says."""
     factors = {} if balance is None else balance.inputs
     return [x * factors[i] if i in factors else x for i, x in enumerate(inputs)]
+
+
+def laid_as_drawn(inputs: list[Any], drawn: list[Any]) -> list[Any]:
+    """The arguments of forward after changes, whose tensors lie in memory as those that were drawn."""
+    before, places = tensors_of(drawn), itertools.count()
+
+    def laid(tensor: torch.Tensor) -> torch.Tensor:
+        place = next(places)
+        return laid_as(tensor, before[place]) if place < len(before) else tensor
+
+    return [mapped(value, laid) for value in inputs]
 
 
 def balance_state(model: nn.Module, balance: Balance) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from rlkernel.errors import BrokenReference
 from rlkernel.evaluator.devices import DeviceProfile
-from rlkernel.evaluator.judging.costs.needs import Need, TooLarge, need
+from rlkernel.evaluator.judging.costs.needs import Need, TooLarge, TooMuchMemory, need
 from rlkernel.evaluator.judging.references.ending import FEWEST_AT_OTHER_SIZES, Usual
 from rlkernel.evaluator.judging.references.reference_calls import call
 from rlkernel.evaluator.judging.sizes.constants import counts_of, resize, sizes_of
@@ -275,7 +275,9 @@ def burden_of(found: Need) -> float:
 def _told(error: Exception, name: str) -> str:
     """What a forward on tensors without data has raised, and what to change where that is known."""
     told = f"forward raises {describe(error, name)} (on tensors without data)"
-    if isinstance(error, Untraceable):
+    if isinstance(error, TooMuchMemory):
+        return f"{told}; make its sizes smaller"
+    if isinstance(error, Untraceable) and "value" in str(error):
         return f"{told}; what a reference needs to know before it runs must follow from what get_inputs draws"
     if type(error).__module__.startswith("torch._dynamo"):
         return f"{told}; a reference is written without torch.compile, under which it can be timed besides (--compiled)"

@@ -286,3 +286,25 @@ def test_the_tokens_of_an_expert_stand_for_no_number_of_the_full_shape() -> None
     found = prepare(source, "p", H200, Precision.PYTORCH)
     lengths = {step.kwargs["size"] for step in found.program.forward if isinstance(step, Op) and "nonzero" in step.op}
     assert found.counterparts[1000] == (100,) and len(lengths) == 4 and lengths.isdisjoint(found.counterparts)
+
+
+DISTINCT = """
+import torch
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        weight = torch.randn(4, 4)
+        self.register_buffer("turn", weight if torch.allclose(weight @ weight.T, torch.eye(4)) else torch.linalg.qr(weight)[0])
+    def forward(self, x, kind):
+        found, place = torch.unique(kind, return_inverse=True)
+        return torch.zeros(len(found), 4).index_add_(0, place, x @ self.turn)[place]
+def get_inputs():
+    return [torch.randn(64, 4), torch.arange(64) % 5]
+"""
+
+
+def test_a_reference_may_ask_how_many_values_are_distinct_and_what_weights_it_has_drawn() -> None:
+    program = prepare(DISTINCT, "distinct", H200, Precision.STRICT).program
+    steps = [step for step in program.forward if isinstance(step, Op)]
+    assert [step.kwargs["size"] for step in steps if step.op == "aten.nonzero_static.default"] == [5]
+    assert [step.op for step in program.init if isinstance(step, Op)].count("aten.linalg_qr.default") == 1

@@ -6,7 +6,7 @@ import types
 
 import pytest
 
-from rlkernel.evaluator.trace.patched import patched
+from rlkernel.patched import patched
 
 
 class Base:

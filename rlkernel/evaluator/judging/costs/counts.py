@@ -33,6 +33,8 @@ class Counts:
     programs: int = 0
     traffic: dict[int, float] = field(default_factory=dict)
     """Storage index (order of tensor arguments) -> bytes moved in 32-byte sectors, reads and writes."""
+    spanned: dict[int, float] = field(default_factory=dict)
+    """The same without what lies before the first and behind the last element that an access touches in each sector."""
     apart: dict[int, float] = field(default_factory=dict)
     """The bytes of these that are read, where what several programs read by one access counts once: at least all that is read."""
     stored: dict[int, float] = field(default_factory=dict)
@@ -111,10 +113,10 @@ class Counts:
         most = np.argsort(-times, kind="stable")[:MOST_WORDS]
         _add(self.atomics, dict(zip(found[most].tolist(), times[most].tolist(), strict=True)), each)
 
-    def move(self, storage: int, moved: float, share: float = 1.0) -> None:
-        """Count an access to so many bytes. share: of the programs that make it, those that read something of their own."""
-        self.traffic[storage] = self.traffic.get(storage, 0.0) + moved
-        self.apart[storage] = self.apart.get(storage, 0.0) + share * moved
+    def move(self, storage: int, moved: float, *, spanned: float | None = None, apart: float | None = None) -> None:
+        """Count an access to so many bytes. spanned, apart: what it adds to these; None for all of them."""
+        for counts, more in ((self.traffic, moved), (self.spanned, spanned), (self.apart, apart)):
+            counts[storage] = counts.get(storage, 0.0) + (moved if more is None else more)
 
     def store(self, storage: int, written: int, masked: int) -> None:
         """Count a store that writes so many bytes, and leaves others out of its block."""
@@ -131,6 +133,7 @@ class Counts:
     def add(self, other: Counts, factor: float) -> None:
         """Count what another one has counted, so many times."""
         _add(self.traffic, other.traffic, factor)
+        _add(self.spanned, other.spanned, factor)
         _add(self.apart, other.apart, factor)
         _add(self.stored, other.stored, factor)
         _add(self.left_out, other.left_out, factor)

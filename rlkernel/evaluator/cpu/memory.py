@@ -182,6 +182,8 @@ class Memory(Arithmetic):
         if write:
             self.counts.lanes += math.prod(shape)
             self.counts.widest = max(self.counts.widest, math.prod(shape))
+        else:
+            self.counts.loaded += math.prod(shape)
         self.left_out |= (unknown and not self.last_turn) or missing > 0
         if not self.dry:
             self._note_undone(missing, write=write)

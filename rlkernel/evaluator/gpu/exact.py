@@ -26,7 +26,7 @@ from rlkernel.evaluator.judging.inputs.nudging import nudging
 from rlkernel.evaluator.judging.inputs.shown import held, meant
 from rlkernel.evaluator.judging.references.flags import judging
 from rlkernel.evaluator.judging.references.reference_calls import REFUSALS, call, doubled, mapped, state_of, tensors_of
-from rlkernel.evaluator.judging.references.widening import WAYS, usual_dtypes
+from rlkernel.evaluator.judging.references.widening import WAYS, still_rounds, usual_dtypes
 from rlkernel.evaluator.messages.judgement import Planting
 from rlkernel.evaluator.program.codes import equal_or_wrong, holds_numbers, valued, widened
 from rlkernel.types import Precision
@@ -93,23 +93,26 @@ def exact_outputs(
     stays so. At its most, this holds the inputs and outputs once in float64 beside what the caller holds, and what forward makes
     between.
     """
+    rounded, outputs = None, len(found) - len(names)
     for way in range(len(WAYS)):
         try:
-            return _whole(model, draw, seed, changing(), names, way)
+            made = _whole(model, draw, seed, changing(), names, way)
         except torch.OutOfMemoryError:
             if way:
-                return None
+                return rounded
             break  # its frames hold tensors until here
         except REFUSALS:
             continue
+        if not still_rounds(made[:outputs]):
+            return made
+        rounded = rounded or made
     else:
-        return None
-    outputs = len(found) - len(names)
+        return rounded
     for count in CHUNKS:
         torch.cuda.empty_cache()
         try:
-            made = _along_the_batch(model, draw, seed, found[:outputs], changing, count)
-            return None if made is None else [*made, *found[outputs:]]
+            parts = _along_the_batch(model, draw, seed, found[:outputs], changing, count)
+            return None if parts is None else [*parts, *found[outputs:]]
         except torch.OutOfMemoryError:
             continue
         except REFUSALS:

@@ -31,8 +31,9 @@ from rlkernel.evaluator.judging.references.flags import judging
 from rlkernel.evaluator.judging.references.outliers import weights
 from rlkernel.evaluator.judging.references.reference_calls import call, counts_as_state, draw_seed, state_of, tensors_of
 from rlkernel.evaluator.judging.rounds import fates
-from rlkernel.evaluator.judging.too_hard import HALF, as_exact, as_sure, as_tight, bearable, hardest, not_finite, resolved
+from rlkernel.evaluator.judging.too_hard import as_exact, as_sure, as_tight, bearable, hardest, not_finite, resolved
 from rlkernel.evaluator.messages.judgement import NOWHERE, Balance, InputFate, Places, Planting, Shown, Stress, Tolerance
+from rlkernel.evaluator.program.codes import HALF
 from rlkernel.types import Precision
 
 if TYPE_CHECKING:

@@ -39,8 +39,9 @@ from rlkernel.evaluator.judging.references.outliers import NOTE as OUTLIERS
 from rlkernel.evaluator.judging.references.outliers import WithOutliers, weights
 from rlkernel.evaluator.judging.references.plan import AT_ONCE, Before, Plan, SeededReference, Terms
 from rlkernel.evaluator.judging.references.reference_calls import constants
-from rlkernel.evaluator.judging.too_hard import HALF, as_exact, as_sure, as_tight, bearable, hardest, not_finite, resolved
+from rlkernel.evaluator.judging.too_hard import as_exact, as_sure, as_tight, bearable, hardest, not_finite, resolved
 from rlkernel.evaluator.messages.judgement import NumbersOfArguments, Planting, Stress
+from rlkernel.evaluator.program.codes import HALF
 from rlkernel.reference import Reference
 from rlkernel.types import Precision
 

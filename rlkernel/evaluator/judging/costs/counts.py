@@ -60,6 +60,8 @@ class Counts:
     """The operations of `tl.dot`; they are a part of `on_floats`."""
     lanes: float = 0.0
     """Elements of the blocks that are stored, those that masks leave out, too."""
+    loaded: float = 0.0
+    """The same of blocks that are loaded."""
     widest: int = 0
     """The elements of the largest block that is stored."""
     by_elements: dict[float, float] = field(default_factory=dict)
@@ -107,6 +109,11 @@ class Counts:
         shared = (done for size, done in self.by_elements.items() if size * SHARED <= self.widest or size == 1 < self.widest)
         return self.on_floats - sum(shared)
 
+    @property
+    def for_larger(self) -> float:
+        """Those of these that are on values larger than any block that is stored, as of what is added up or counted."""
+        return sum(done for size, done in self.by_elements.items() if size > self.widest)
+
     def queue_up(self, addresses: np.ndarray[Any, Any], each: float) -> None:
         """Count an atomic for each of these addresses, which takes as long as so many do."""
         found, times = np.unique(addresses, return_counts=True)
@@ -147,6 +154,7 @@ class Counts:
         self.on_floats += other.on_floats * factor
         self.dots += other.dots * factor
         self.lanes += other.lanes * factor
+        self.loaded += other.loaded * factor
         self.deepest = max(self.deepest, other.deepest)
         self.waited += other.waited * factor
         largest, work = self.largest, other.work

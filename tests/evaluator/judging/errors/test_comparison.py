@@ -65,6 +65,23 @@ def test_the_tolerance_is_a_multiple_of_the_references_own_error_above_a_floor()
 
 
 @pytest.mark.parametrize(
+    ("dtype", "own", "allowed"),
+    [
+        (torch.bfloat16, 1e-3, 2e-2),
+        (torch.bfloat16, 8e-3, 6.4e-2),
+        (torch.bfloat16, 2e-2, 0.1),
+        (torch.bfloat16, 4e-2, 0.12),
+        (torch.float16, 4e-2, 0.12),
+        (torch.float32, 4e-2, 0.32),
+    ],
+)
+def test_of_half_precision_more_than_a_tenth_is_three_times_the_references_own_error(
+    dtype: torch.dtype, own: float, allowed: float
+) -> None:  # fmt: skip
+    assert tolerance(dtype, OwnError(norm=own), Precision.STRICT).norm == pytest.approx(allowed)
+
+
+@pytest.mark.parametrize(
     ("found", "detail"),
     [
         (torch.zeros(3), "output has shape (3,), expected (2,)"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -19,7 +19,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from rlkernel.evaluator.judging.errors.error_passes import ByTorch, Measure
 from rlkernel.evaluator.judging.errors.noise import confirmed, moved_call
-from rlkernel.evaluator.judging.errors.own_error import Cores, OwnError, errors, own_error
+from rlkernel.evaluator.judging.errors.own_error import Cores, OwnError, casts, errors, own_error
 from rlkernel.evaluator.judging.errors.tensor_cores import cores_of
 from rlkernel.evaluator.judging.errors.tolerance import FLOOR
 from rlkernel.evaluator.judging.inputs.nudging import nudging
@@ -75,6 +75,9 @@ def measured(
     cores: Sequence[Cores | None] = rounded or [None] * len(found)
     rows, outputs = list(zip(found, exact, moved, cores, strict=True)), len(found) - len(names)
     own = [own_error(f, e, m, c, gaps=gaps, passes=passes) for f, e, m, c in rows[:outputs]]
+    if any(casts(f, state_of(model).values()) for f in found[:outputs]):
+        given = [*tensors_of(draw()), *state_of(model).values()]
+        own = [replace(error, cast=casts(f, given)) for f, error in zip(found, own, strict=False)]
     own += [own_error(f, e, None, c, passes=passes) for f, e, _, c in rows[outputs:]]
     with judging(precision):
         own = confirmed(own, found, lambda: moved_call(model, state_of(model), draw(), seed, names))

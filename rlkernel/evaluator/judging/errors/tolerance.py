@@ -1,8 +1,6 @@
 """How far an output may be from the exact result: measured on the reference, not chosen.
 
 A candidate may err 8 times as much as the reference itself does (`own_error.py`), and always as much as a floor per dtype allows.
-Where that would be more than a tenth of an output of half precision, it may err 3 times as much: two right kernels differ by the
-errors of both, and whoever takes three turns of five errs by a fourth.
 
 Where a candidate may use tf32 and the reference may not, a float32 output may besides miss by what tf32 does to it: 3 times the
 error of the float64 reference whose products' operands are rounded to tf32, or 1.25 times that of one whose operands are cut off
@@ -32,7 +30,7 @@ import torch
 
 from rlkernel.evaluator.judging.errors.own_error import ELEMENT_CAP, REFERENCE_FACTOR, SPREAD, WHOLE, OwnError
 from rlkernel.evaluator.messages.judgement import Tolerance
-from rlkernel.evaluator.program.codes import HALF, VALUED, equal_or_wrong
+from rlkernel.evaluator.program.codes import VALUED, equal_or_wrong
 from rlkernel.types import Precision
 
 STEP = {dtype: torch.finfo(dtype).eps for dtype in VALUED}
@@ -50,8 +48,8 @@ ELEMENT_FLOOR = {torch.float64: 1e-7, torch.float32: 1e-3, torch.float16: 2e-2, 
 """Error of one element, relative to |element| + root mean square, that is always allowed: in half precision about 15
 roundings, of codes the next one."""
 TF32_ELEMENT_FLOOR = 2e-2
-COARSE, COARSE_FACTOR = 0.1, 3.0
-"""Norm-relative error of an output of half precision above which a candidate may err by less often as much as the reference."""
+BESIDE = 1.25
+"""How far from float64 a candidate may be that is no less exact than the reference: another order of its roundings."""
 MOST_ROUNDED = 0.05
 """Share of an output's whole numbers that may be off by one at most, or be others because roundings decide them."""
 ROUNDED = 0.3
@@ -72,8 +70,7 @@ def tolerance(dtype: torch.dtype, own: OwnError, precision: Precision) -> Tolera
     if own.spread > REFERENCE_FACTOR * max(own.norm, torch.finfo(dtype).eps / 4):
         floor = min(floor, SPREAD * own.spread)
     least = TF32_ELEMENT_FLOOR if loose else ELEMENT_FLOOR.get(dtype, ELEMENT_FLOOR[torch.float32])
-    most = max(COARSE, COARSE_FACTOR * own.norm) if dtype in HALF else math.inf
-    norm, element = max(floor, min(most, REFERENCE_FACTOR * own.norm)), max(least, REFERENCE_FACTOR * own.element)
+    norm, element = max(floor, REFERENCE_FACTOR * own.norm), max(least, REFERENCE_FACTOR * own.element)
     shrink = 0.0
     if precision is Precision.PYTORCH and own.shrunk:
         norm, element, shrink = max(norm, own.cores_rest), max(element, own.cores_element), own.shrink
@@ -102,4 +99,5 @@ def beside(dtype: torch.dtype, own: OwnError, precision: Precision) -> Tolerance
     floor = tolerance(dtype, OwnError(spread=own.spread, huge=own.huge), precision)
     if own.norm > ROUNDED:
         return floor
-    return replace(floor, norm=max(floor.norm, own.norm), element=min(ELEMENT_CAP, max(floor.element, own.element)))
+    norm, element = BESIDE * own.norm, BESIDE * own.element
+    return replace(floor, norm=max(floor.norm, norm), element=min(ELEMENT_CAP, max(floor.element, element)))

@@ -1,4 +1,4 @@
-# own/shares_of_bins correct: blocks of 2,048 numbers are counted into 16 bins where results are compared, and into 64 at full shape
+# own/shares_of_bins correct coverage>0.7: blocks of 2,048 numbers are counted into 16 bins where results are compared, and into 64 at full shape
 import torch
 import torch.nn as nn
 import triton

@@ -28,7 +28,7 @@ async def test_honest(pool: Pool, name: str) -> None:
     assert result.status in case.cpu, result.detail
     if result.status is not Status.CORRECT:
         return  # a limit of the CPU path, which the file names
-    assert result.max_error is not None and result.max_error < 1e-2
+    assert result.max_error is not None and result.max_error < 2e-2  # what is always allowed of bfloat16
     assert all(launch.live for launch in result.launches)
     assert result.coverage is not None
     low, high = case.coverage or USUAL

@@ -5,23 +5,29 @@ are `24 - (n >> 20)`, an `if n == 16777216`, a number of turns that host code gi
 what else a kernel computes for an element does not become less where a problem becomes larger. Floating-point operations count:
 whole numbers are places and masks, which a kernel may do without where its blocks are filled. Elements that masks leave out
 count, so that a block that is not filled takes as much for each of its elements as one that is. What the elements of a block
-share, such as a factor of their row, becomes less for each of them where blocks are larger, and is not asked for.
+share, such as a factor of their row, becomes less for each of them where blocks are larger, and is not asked for. What is
+computed on larger blocks than any that is stored, as for a histogram, may become less for each element that is stored, or for
+each that is loaded, and not for both.
 Source: ours.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import add
 
 from rlkernel.evaluator.judging.costs.counts import Counts
 from rlkernel.evaluator.program.schema import Program
 
 FEW = 4.0
 """Operations for an element below which a kernel is not asked: those that a mask takes may be most of them."""
-Effort = tuple[float, float]
-"""Floating-point operations, and elements of the blocks that are stored."""
-Part = tuple[float, float, float]
-"""The same, and those of the operations that a block's elements do not share."""
+Effort = tuple[float, float, float]
+"""Floating-point operations, and elements of the blocks that are stored, and of those that are loaded."""
+Part = tuple[float, float, float, float, float]
+"""The same, and those of the operations that a block's elements do not share, and of these those on larger blocks."""
+
+
+NOTHING: Part = (0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 class Efforts:
@@ -32,21 +38,23 @@ class Efforts:
 
     def note(self, source: str, counts: Counts) -> None:
         """A kernel was launched."""
-        operations, lanes, unshared = self._of.get(source, (0.0, 0.0, 0.0))
-        self._of[source] = operations + counts.on_floats, lanes + counts.lanes, unshared + counts.for_elements
+        more = counts.on_floats, counts.lanes, counts.loaded, counts.for_elements, counts.for_larger
+        operations, stored, loaded, unshared, larger = map(add, self._of.get(source, NOTHING), more)
+        self._of[source] = operations, stored, loaded, unshared, larger
 
     def of(self, program: Program) -> dict[int, Effort]:
         """Function -> the effort of its launches, where `program` ran."""
         numbers = {function.source: index for index, function in reversed([*enumerate(program.functions)])}
-        return {numbers[source]: effort[:2] for source, effort in self._of.items() if source in numbers}
+        return {numbers[source]: effort[:3] for source, effort in self._of.items() if source in numbers}
 
     def share(self, full: Mapping[int, Effort], program: Program) -> float:
         """How much of what kernels compute here for their elements they compute at full shape, where `program` has these efforts;
         1 where nothing is known."""
         done = expected = 0.0
-        for function, (operations, lanes) in full.items():
-            _, stored, here = self._of.get(program.functions[function].source, (0.0, 0.0, 0.0))
-            if stored and lanes and here >= FEW * stored:
+        for function, (operations, stores, loads) in full.items():
+            _, stored, loaded, here, larger = self._of.get(program.functions[function].source, NOTHING)
+            if stored and stores and here >= FEW * stored:
+                more = stores / stored
                 done += operations
-                expected += here / stored * lanes
+                expected += (here - larger) * more + larger * min(more, loads / loaded if loaded else more)
         return done / expected if expected else 1.0

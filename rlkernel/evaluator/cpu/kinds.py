@@ -18,6 +18,7 @@ import numpy as np
 from triton.runtime.interpreter import TensorHandle
 
 from rlkernel.evaluator.cpu.loaded import mark
+from rlkernel.evaluator.cpu.reuse import SECTOR
 
 Array = np.ndarray[Any, Any]
 
@@ -56,6 +57,7 @@ class Kinds:
         self._grid, self._members, self._index, self._exactly = grid, members, index, exactly
         self._alike = np.ones(members.shape, dtype=bool)
         self._touched: set[tuple[int, int, int, int]] = set()
+        self._spanned = dict[tuple[int, int, int, int], float]()
         self._taken = np.zeros(members.shape)
         self.left: list[Array] = []
         """Sets of programs that have decided something else, each in its own way, in the order of the decisions."""
@@ -109,16 +111,26 @@ class Kinds:
         inside = self._inside(mask)
         self._leave(inside, inside > inside[self._index])
 
-    def share_apart(self, pointers: Any, mask: Any, storage: int, sectors: Array) -> float:
-        """The share of the programs that decide alike that touches something of its own by an access: those that begin and end
-        at the same addresses touch the same, if their masks leave out neither end. 1 where that is not known, and 0 where the
-        followed one has touched it before."""
-        if self.count == 1 or not sectors.size:
-            return 1.0
-        what = storage, int(sectors[0]), int(sectors[-1]), int(sectors.size)
+    def own(self, storage: int, elements: Array, sectors: Array, spanned: float) -> float:
+        """Of the bytes that an access spans in its sectors, those that the followed program has not touched before: at most.
+        All of them where no other programs are looked at. Both arrays are in order."""
+        if self.count == 1 or not elements.size:
+            return spanned
+        what = storage, int(elements[0]), int(elements[-1]), int(elements.size)
         if what in self._touched:
             return 0.0
         self._touched.add(what)
+        there = storage, int(sectors[0]), int(sectors[-1]), int(sectors.size)
+        before = self._spanned.get(there, 0.0)
+        more = min(spanned, float(sectors.size * SECTOR) - before)  # taps beside one another touch the same sectors
+        self._spanned[there] = before + more
+        return more
+
+    def share_apart(self, pointers: Any, mask: Any) -> float:
+        """The share of the programs that decide alike that touches something of its own by an access: those that begin and end
+        at the same addresses touch the same, if their masks leave out neither end. 1 where that is not known."""
+        if self.count == 1:
+            return 1.0
         if not vars(pointers).get("added", False):
             return 1.0
         ends, inside = others(pointers), others(mask)

@@ -36,6 +36,19 @@ class OutOfBounds(Exception):
     """A launch reads or writes outside the tensors that it was given."""
 
 
+def _sectors(elements: Array, width: int) -> tuple[Array, float]:
+    """The sectors in which elements of so many bytes lie, and the bytes from the first to the last one in each. The addresses
+    are in order.
+
+    >>> _sectors(np.array([0, 8, 24, 28, 32], dtype=np.uint64), 4)
+    (array([0, 1], dtype=uint64), 36.0)
+    """
+    sectors = elements // np.uint64(SECTOR)
+    begins = np.flatnonzero(np.concatenate([[True], sectors[1:] != sectors[:-1]]))
+    ends = np.concatenate([begins[1:] - 1, [elements.size - 1]])
+    return sectors[begins], float((elements[ends] - elements[begins]).sum()) + width * begins.size
+
+
 class Memory(Arithmetic):
     """Triton's interpreter with memory that is checked and counted, and what its programs have done to it."""
 
@@ -169,6 +182,8 @@ class Memory(Arithmetic):
         if write:
             self.counts.lanes += math.prod(shape)
             self.counts.widest = max(self.counts.widest, math.prod(shape))
+        else:
+            self.counts.loaded += math.prod(shape)
         self.left_out |= (unknown and not self.last_turn) or missing > 0
         if not self.dry:
             self._note_undone(missing, write=write)
@@ -177,11 +192,14 @@ class Memory(Arithmetic):
             self._moved[place] = float(mine.size * width)
             if not unknown:
                 self._touch(place, storage, int(mine.min()), int(mine.max()) + width)
-                sectors = np.unique(mine // np.uint64(SECTOR))
+                elements = np.unique(mine)
+                sectors, spanned = _sectors(elements, width)
                 self._moved[place] = moved = float(sectors.size * SECTOR)
                 self.reuse.touch(storage, sectors, moved)
                 reads = atomic or not write
-                self.counts.move(storage, moved, self.kinds.share_apart(ptrs, masks, storage, sectors) if reads else 0.0)
+                own = self.kinds.own(storage, elements, sectors, spanned) if reads else 0.0
+                apart = own * self.kinds.share_apart(ptrs, masks) if own else 0.0
+                self.counts.move(storage, moved, spanned=spanned, apart=apart)
             if write:
                 self.known.forget(storage)
             if write and not unknown:
@@ -244,7 +262,7 @@ class Memory(Arithmetic):
             storage = ELSEWHERE if index == ELSEWHERE else self._order[int(index)]
             moved = max(SECTOR * np.unique(mine // np.uint64(SECTOR)).size, mine.size * width)
             self.reuse.touch(storage, None, float(moved))
-            self.counts.move(storage, float(moved), float(reads))
+            self.counts.move(storage, float(moved), apart=moved * float(reads))
 
     def _loaded(self, parts: list[Part], depth: float) -> float:
         """The depth of what a load gives whose addresses have this depth."""

@@ -94,9 +94,9 @@ class Kind:
     turns: Array = field(default_factory=lambda: np.zeros(1))
     """How many turns of loops each program takes, as far as that is known."""
     apart: dict[int, float] = field(default_factory=dict)
-    """Storage index -> the share of its traffic that several programs do not share, by the program that was followed first."""
+    """Storage index -> the share of what is touched that programs do not share, by the program that was followed first."""
     own: dict[int, float] = field(default_factory=dict)
-    """Storage index -> the bytes of this traffic of the program that was followed first."""
+    """Storage index -> the bytes of this of the program that was followed first."""
     writing: int = 0
     """How many of the followed ones have written something."""
     tried: bool = False
@@ -105,8 +105,8 @@ class Kind:
     def learn(self) -> None:
         """One program was followed, beside which the addresses of the others were looked at."""
         counts = self.followed[-1]
-        self.own = {storage: counts.apart.get(storage, moved) for storage, moved in counts.traffic.items() if moved}
-        self.apart = {storage: own / counts.traffic[storage] for storage, own in self.own.items()}
+        self.own = {storage: counts.apart.get(storage, spanned) for storage, spanned in counts.spanned.items() if spanned}
+        self.apart = {storage: own / counts.spanned[storage] for storage, own in self.own.items()}
 
     @property
     def uneven(self) -> bool:
@@ -145,12 +145,12 @@ class Kind:
         return found
 
     def unshared(self, counts: Counts) -> dict[int, float]:
-        """Storage index -> the bytes that one of the programs moves, less what others move, too: at most. Of programs that take
-        different numbers of turns, one with fewer moves as much that is its own, where each turn loads the same once more."""
+        """Storage index -> the bytes that one of the programs touches, less what others touch, too: at most. Of programs that
+        take different numbers of turns, one with fewer touches as much that is its own, where each turn loads the same again."""
         own = self.own if self.uneven else {}
         return {
-            storage: max(self.apart.get(storage, 1.0) * moved, min(moved, own.get(storage, 0.0)))
-            for storage, moved in counts.traffic.items()
+            storage: max(self.apart.get(storage, 1.0) * spanned, min(spanned, own.get(storage, 0.0)))
+            for storage, spanned in counts.spanned.items()
         }
 
 

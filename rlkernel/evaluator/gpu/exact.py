@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -19,14 +19,14 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from rlkernel.evaluator.judging.errors.error_passes import ByTorch, Measure
 from rlkernel.evaluator.judging.errors.noise import confirmed, moved_call
-from rlkernel.evaluator.judging.errors.own_error import Cores, OwnError, errors, other_choices, own_error
+from rlkernel.evaluator.judging.errors.own_error import Cores, OwnError, casts, errors, other_choices, own_error
 from rlkernel.evaluator.judging.errors.tensor_cores import cores_of
 from rlkernel.evaluator.judging.errors.tolerance import FLOOR
 from rlkernel.evaluator.judging.inputs.nudging import nudging
 from rlkernel.evaluator.judging.inputs.shown import held, meant
 from rlkernel.evaluator.judging.references.flags import judging
 from rlkernel.evaluator.judging.references.reference_calls import REFUSALS, call, doubled, mapped, state_of, tensors_of
-from rlkernel.evaluator.judging.references.widening import WAYS, Way, usual_dtypes
+from rlkernel.evaluator.judging.references.widening import WAYS, Way, still_rounds, usual_dtypes
 from rlkernel.evaluator.messages.judgement import Planting
 from rlkernel.evaluator.program.codes import equal_or_wrong, holds_numbers, valued, widened
 from rlkernel.types import Precision
@@ -79,6 +79,9 @@ def measured(
     cores: Sequence[Cores | None] = rounded or [None] * len(found)
     rows, outputs = list(zip(found, exact, moved, cores, strict=True)), len(found) - len(names)
     own = [own_error(f, e, m, c, gaps=gaps, passes=passes) for f, e, m, c in rows[:outputs]]
+    if any(casts(f, state_of(model).values()) for f in found[:outputs]):
+        given = [*tensors_of(draw()), *state_of(model).values()]
+        own = [replace(error, cast=casts(f, given)) for f, error in zip(found, own, strict=False)]
     own += [own_error(f, e, None, c, passes=passes) for f, e, _, c in rows[outputs:]]
     with judging(precision):
         own = confirmed(own, found, lambda: moved_call(model, state_of(model), draw(), seed, names))
@@ -97,23 +100,26 @@ def exact_outputs(
     stays so. At its most, this holds the inputs and outputs once in float64 beside what the caller holds, and what forward makes
     between.
     """
+    rounded, outputs = None, len(found) - len(names)
     for way in ways:
         try:
-            return _whole(model, draw, seed, changing(), names, way)
+            made = _whole(model, draw, seed, changing(), names, way)
         except torch.OutOfMemoryError:
             if way is not WAYS[0]:
-                return None
+                return rounded
             break  # its frames hold tensors until here
         except REFUSALS:
             continue
+        if not still_rounds(made[:outputs]):
+            return made
+        rounded = rounded or made
     else:
-        return None
-    outputs = len(found) - len(names)
+        return rounded
     for count in CHUNKS:
         torch.cuda.empty_cache()
         try:
-            made = _along_the_batch(model, draw, seed, found[:outputs], changing, count)
-            return None if made is None else [*made, *found[outputs:]]
+            parts = _along_the_batch(model, draw, seed, found[:outputs], changing, count)
+            return None if parts is None else [*parts, *found[outputs:]]
         except torch.OutOfMemoryError:
             continue
         except REFUSALS:

@@ -25,13 +25,15 @@ from rlkernel.evaluator.judging.errors.tensor_cores import balance_of, halved
 from rlkernel.evaluator.judging.errors.tolerance import ROUNDED, tolerance, widest
 from rlkernel.evaluator.judging.errors.wavering import wavers, with_other_roundings
 from rlkernel.evaluator.judging.inputs.planting import only_values, planted, tells
+from rlkernel.evaluator.judging.inputs.shown import must_be_exact
 from rlkernel.evaluator.judging.inputs.stress import stresses
 from rlkernel.evaluator.judging.references.flags import judging
 from rlkernel.evaluator.judging.references.outliers import weights
 from rlkernel.evaluator.judging.references.reference_calls import call, counts_as_state, draw_seed, state_of, tensors_of
 from rlkernel.evaluator.judging.rounds import fates
-from rlkernel.evaluator.judging.too_hard import HALF, as_exact, as_sure, as_tight, bearable, hardest, not_finite, resolved
-from rlkernel.evaluator.messages.judgement import NOWHERE, Balance, InputFate, Moved, Places, Planting, Shown, Stress, Tolerance
+from rlkernel.evaluator.judging.too_hard import as_exact, as_sure, as_tight, bearable, hardest, not_finite, resolved
+from rlkernel.evaluator.messages.judgement import NOWHERE, Balance, InputFate, Places, Planting, Shown, Stress, Tolerance
+from rlkernel.evaluator.program.codes import HALF
 from rlkernel.types import Precision
 
 if TYPE_CHECKING:
@@ -244,7 +246,7 @@ class Measuring:
         found = dict[Planting, Seen]()
         for one in looked_for:
             seen = self._tried(Kind(shown=one)) if time.monotonic() < until else None
-            if seen is not None and seen.bearable(usual) and (not isinstance(one, Moved) or seen.as_exact(usual)):
+            if seen is not None and seen.bearable(usual) and (not must_be_exact(one) or seen.as_exact(usual)):
                 found[one] = seen
         return found
 

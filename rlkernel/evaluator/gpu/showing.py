@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from rlkernel.evaluator.gpu import driver
-from rlkernel.evaluator.judging.inputs import crowded, enlarged, equals, kept, labels, unshown
+from rlkernel.evaluator.judging.inputs import crowded, enlarged, equals, kept, labels, pressed, unshown
 from rlkernel.evaluator.judging.inputs.fixed import MASKS, holds_one_value
 from rlkernel.evaluator.judging.inputs.little import resized_of
 from rlkernel.evaluator.judging.inputs.one_sided import one_sided_of
@@ -67,6 +67,8 @@ def shown_of(problem: GpuProblem, program: Program, source: str, until: float) -
         looks.append(lambda: unshown.plants_of(reference, source, whole=False, until=until))
     if equals.may_repeat(program):
         looks.append(lambda: equals.repeats_of(reference))
+    if pressed.may_name(program):
+        looks.append(lambda: pressed.pressed_of(reference))
     if labels.may_label(program):
         looks.append(lambda: labels.labels_of(reference))
     looks.append(lambda: resized_of(reference))

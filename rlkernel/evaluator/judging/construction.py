@@ -17,7 +17,7 @@ from rlkernel.evaluator.draws import SEED_BITS
 from rlkernel.evaluator.judging.errors.choices import Choice, Choosing
 from rlkernel.evaluator.judging.errors.comparison import bits
 from rlkernel.evaluator.judging.errors.noise import confirmed, moved_call
-from rlkernel.evaluator.judging.errors.own_error import Cores, OwnError, other_choices, own_error, steady
+from rlkernel.evaluator.judging.errors.own_error import Cores, OwnError, casts, other_choices, own_error, steady
 from rlkernel.evaluator.judging.errors.tensor_cores import cores_of
 from rlkernel.evaluator.judging.errors.tolerance import beside as more_exact
 from rlkernel.evaluator.judging.errors.tolerance import of_state, tolerance
@@ -228,11 +228,16 @@ class Construction:
         gaps = self.balance is None  # an argument that is also added without a product leaves tiny values beside usual ones
         sides = list(exact) if not moved else self._sides(found, exact, moved, inputs, edges, forward_seed)
         errors = [own_error(f, e, m, c, gaps=gaps) for f, e, m, c in zip(found, exact, sides, cores, strict=True)]
+        given = [*tensors_of(inputs), *state_of(self.model).values()]
+        errors = [replace(error, cast=casts(f, given)) for f, error in zip(found, errors, strict=True)]
         beside = {
             i: (e, more_exact(f.dtype, error, self.precision))
             for i, (f, e, error) in enumerate(zip(found, exact, errors, strict=True))
             if e.shape == f.shape and not error.steady and bool(torch.isfinite(valued(e)).all())
         }
+        for i, f in enumerate(found):
+            if errors[i].cast:
+                exact[i], errors[i] = f, steady(errors[i])
         for i, (f, e, c) in enumerate(zip(found, exact, cores, strict=True)):
             if e.shape != f.shape or not errors[i].steady:  # the reference is its own measure
                 again = own_error(f, f, f if moved is None else moved[i], c, gaps=gaps)

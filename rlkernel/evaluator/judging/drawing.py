@@ -31,6 +31,7 @@ from rlkernel.evaluator.judging.errors.own_error import undecided
 from rlkernel.evaluator.judging.errors.tensor_cores import balance_of, halved
 from rlkernel.evaluator.judging.errors.wavering import wavers
 from rlkernel.evaluator.judging.inputs.planting import idle, only_values, planted, tells
+from rlkernel.evaluator.judging.inputs.shown import must_be_exact
 from rlkernel.evaluator.judging.inputs.stress import stresses
 from rlkernel.evaluator.judging.references.borne import Keeping, not_borne
 from rlkernel.evaluator.judging.references.hidden import hidden
@@ -38,8 +39,9 @@ from rlkernel.evaluator.judging.references.outliers import NOTE as OUTLIERS
 from rlkernel.evaluator.judging.references.outliers import WithOutliers, weights
 from rlkernel.evaluator.judging.references.plan import AT_ONCE, Before, Plan, SeededReference, Terms
 from rlkernel.evaluator.judging.references.reference_calls import constants
-from rlkernel.evaluator.judging.too_hard import HALF, as_exact, as_sure, as_tight, bearable, hardest, not_finite, resolved
-from rlkernel.evaluator.messages.judgement import Moved, NumbersOfArguments, Planting, Stress
+from rlkernel.evaluator.judging.too_hard import as_exact, as_sure, as_tight, bearable, hardest, not_finite, resolved
+from rlkernel.evaluator.messages.judgement import NumbersOfArguments, Planting, Stress
+from rlkernel.evaluator.program.codes import HALF
 from rlkernel.reference import Reference
 from rlkernel.types import Precision
 
@@ -206,8 +208,7 @@ def _shown(reference: Reference, usual: Round, terms: Terms, seeds: random.Rando
             drawn = Construction(reference, terms, seeds, planting=plant).round(Stress.NONE)
     except Exception:  # as above
         return None
-    # What recurs may grow once it keeps, and what is rounded with it.
-    return drawn if _bearable(drawn, usual) and (not isinstance(plant, Moved) or _as_exact(drawn, usual)) else None
+    return drawn if _bearable(drawn, usual) and (not must_be_exact(plant) or _as_exact(drawn, usual)) else None
 
 
 def draw_rounds(

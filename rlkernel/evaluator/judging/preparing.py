@@ -19,6 +19,7 @@ from rlkernel.evaluator.judging.inputs.kept import kept_of, may_forget
 from rlkernel.evaluator.judging.inputs.labels import labels_of, may_label
 from rlkernel.evaluator.judging.inputs.little import resized_of
 from rlkernel.evaluator.judging.inputs.one_sided import one_sided_of
+from rlkernel.evaluator.judging.inputs.pressed import may_name, pressed_of
 from rlkernel.evaluator.judging.inputs.told import told_shares
 from rlkernel.evaluator.judging.inputs.unshown import may_hide as may_hide_effects
 from rlkernel.evaluator.judging.inputs.unshown import plants_of
@@ -180,13 +181,15 @@ def _told(
 
 
 def _plants(small: Reference, source: str, traced: TracedReference) -> tuple[Planting, ...]:
-    """What shows effects that no draw does: of operators, of equal numbers, of labels, of inputs that hardly
-    matter, of roundings, of larger whole numbers, of choices, and of gates."""
+    """What shows effects that no draw does: of operators, of equal numbers, of neighbours, of labels, of inputs that
+    hardly matter, of roundings, of larger whole numbers, of choices, and of gates."""
     found: list[Planting] = []
     if may_hide_effects(traced.program, source):
         found += _if_it_ends(lambda: plants_of(small, source))
     if may_repeat(traced.program):
         found += _if_it_ends(lambda: repeats_of(small))
+    if may_name(traced.program):
+        found += _if_it_ends(lambda: pressed_of(small))
     if may_label(traced.program):
         found += _if_it_ends(lambda: labels_of(small))
     if traced.given <= MOST_LOOKED_AT:

@@ -17,7 +17,6 @@ from rlkernel.evaluator.judging.errors.tolerance import FLOOR
 from rlkernel.evaluator.messages.judgement import Stress
 from rlkernel.evaluator.program.codes import valued
 
-HALF = (torch.float16, torch.bfloat16)
 MOST = 2.0**64
 """What float32 has a square of: what recurs and is not damped grows beyond it, long before it is infinite."""
 LOOSE = 0.1

@@ -172,6 +172,16 @@ class Repeated:
 
 
 @dataclass(frozen=True, slots=True)
+class Pressed:
+    """An input whose numbers are neighbours in the order in which they are, see `judging.inputs.pressed`."""
+
+    place: int
+    """Which of the tensors among the arguments of forward it is."""
+    axis: int | None
+    """Along which they are; None for all of them, of which some are equal then."""
+
+
+@dataclass(frozen=True, slots=True)
 class Labelled:
     """An input in some of whose rows labels name the largest number, see `judging.inputs.labels`."""
 
@@ -230,7 +240,7 @@ class Moved:
     parts: int = 1
 
 
-Planting = NumbersOfArguments | Plant | Met | Repeated | Resized | OneSided | Labelled | Emptied | Enlarged | Moved
+Planting = NumbersOfArguments | Plant | Met | Repeated | Pressed | Resized | OneSided | Labelled | Emptied | Enlarged | Moved
 """What is done to the inputs of a round of its own, to show what the reference does and no draw shows."""
 
 
@@ -247,6 +257,7 @@ class Shown:
     emptied: tuple[Emptied, ...] = ()
     enlarged: tuple[Enlarged, ...] = ()
     moved: tuple[Moved, ...] = ()
+    pressed: tuple[Pressed, ...] = ()
 
     @classmethod
     def of(cls, found: Iterable[Planting]) -> Shown:
@@ -262,10 +273,11 @@ class Shown:
             tuple(one for one in every if isinstance(one, Emptied)),
             tuple(one for one in every if isinstance(one, Enlarged)),
             tuple(one for one in every if isinstance(one, Moved)),
+            tuple(one for one in every if isinstance(one, Pressed)),
         )
 
     def __iter__(self) -> Iterator[Planting]:
-        of_numbers = self.plants, self.met, self.repeated, self.resized, self.one_sided
+        of_numbers = self.plants, self.met, self.repeated, self.pressed, self.resized, self.one_sided
         return chain.from_iterable((*of_numbers, self.labelled, self.emptied, self.enlarged, self.moved))
 
 

@@ -13,6 +13,8 @@ from torch import nn
 
 VALUED = (torch.float8_e4m3fn, torch.float8_e4m3fnuz, torch.float8_e5m2, torch.float8_e5m2fnuz)
 """The codes whose values are compared."""
+HALF = (torch.float16, torch.bfloat16)
+"""The dtypes of half precision, which are no codes."""
 SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
 """Unsigned dtypes for which torch has few operators (no random numbers, no extremes), and signed ones of their size."""
 

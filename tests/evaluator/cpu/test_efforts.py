@@ -36,7 +36,7 @@ def test_a_kernel_counts_by_what_it_would_compute_at_full_shape() -> None:
 def test_launches_of_one_kernel_are_one_effort() -> None:
     full = efforts(a=(100.0, 10.0))
     full.note("a", Counts(on_floats=300.0, lanes=10.0))
-    assert full.of(PROGRAM) == {0: (400.0, 20.0)}
+    assert full.of(PROGRAM) == {0: (400.0, 20.0, 0.0)}
 
 
 def test_nothing_is_said_of_what_is_launched_or_stores_at_one_size_alone() -> None:
@@ -67,5 +67,28 @@ def test_whole_numbers_and_kernels_of_few_operations_are_not_asked() -> None:
     for floats in (True, True, False, False, False):
         counts.compute(8.0, floats=floats)
     here.note("a", counts)
-    assert here.of(PROGRAM) == {0: (16.0, 8.0)}
+    assert here.of(PROGRAM) == {0: (16.0, 8.0, 0.0)}
     assert here.share(efforts(a=(8.0, 8.0)).of(PROGRAM), PROGRAM) == 1.0, "two operations for an element"
+
+
+@pytest.mark.parametrize(
+    ("turns", "bins", "share"),
+    [
+        (10.0, 64.0, 1.0),  # blocks of 2,048 numbers, as many for each block of bins that is stored
+        (5.0, 64.0, 0.5),  # of which half is left out
+        (20.0, 16.0, 2.0),
+        (2.5, 16.0, 0.25),
+    ],
+)
+def test_what_is_computed_on_larger_blocks_than_are_stored_goes_by_those_that_are_loaded(
+    turns: float, bins: float, share: float
+) -> None:  # fmt: skip
+    """A histogram of 16 bins here and of 64 at full shape."""
+
+    def of(turns: float, bins: float) -> Efforts:
+        counts, made = Counts(lanes=bins, widest=int(bins), loaded=2048.0), Efforts()
+        counts.compute(turns * 2048.0, floats=True)
+        made.note("a", counts)
+        return made
+
+    assert of(10.0, 16.0).share(of(turns, bins).of(PROGRAM), PROGRAM) == pytest.approx(share)

@@ -184,11 +184,11 @@ def test_more_programs_are_followed_where_turns_do_not_tell_what_a_program_does(
 def test_what_each_turn_loads_again_is_not_less_where_there_are_fewer_turns() -> None:
     """Of programs with two to four turns, each of which loads 64 bytes of the program's own, all read these."""
     kind = Kind(np.arange(3), turns=np.array([2.0, 3.0, 4.0]))
-    kind.followed.append(Counts(traffic={0: 256.0}, apart={0: 64.0}))
+    kind.followed.append(Counts(spanned={0: 256.0}, apart={0: 64.0}))
     kind.learn()
-    assert [kind.unshared(Counts(traffic={0: 64.0 * turns}))[0] for turns in (2, 3, 4)] == [64.0, 64.0, 64.0]
+    assert [kind.unshared(Counts(spanned={0: 64.0 * turns}))[0] for turns in (2, 3, 4)] == [64.0, 64.0, 64.0]
     kind.turns = np.array([4.0, 4.0, 4.0])
-    assert kind.unshared(Counts(traffic={0: 128.0}))[0] == 32.0, "where turns are equal, a part is a part"
+    assert kind.unshared(Counts(spanned={0: 128.0}))[0] == 32.0, "where turns are equal, a part is a part"
 
 
 class Uneven(Launch):

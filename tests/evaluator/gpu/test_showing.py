@@ -20,6 +20,7 @@ from rlkernel.evaluator.messages.judgement import (
     OneSided,
     Places,
     Plant,
+    Pressed,
     Repeated,
     Resized,
     Shown,
@@ -80,7 +81,7 @@ def known(room: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
         ("x.clamp(max=0.5) + y", "clamp", Shown()),  # which many reach
         ("x.clamp(max=200) + y", "add", Shown()),  # its trace has no such operator
         ("x.clamp(max=200) + y", "clamp topk", Shown()),  # of equal numbers any may be taken
-        ("y + x.argmax(1, keepdim=True)", "argmax", Shown(repeated=(Repeated(0, None),))),
+        ("y + x.argmax(1, keepdim=True)", "argmax", Shown(repeated=(Repeated(0, None),), pressed=(Pressed(0, 1),))),
         ("x - 1e-6 * y", "sub", Shown(resized=(Resized(1, 2.0**19),))),
         ("torch.where(x >= y, x.exp(), -y)", "ge", Shown(met=(Met(0, 1, False),))),
         ("(x.t() @ y).square().mean()", "mm", Shown(one_sided=(OneSided(),))),

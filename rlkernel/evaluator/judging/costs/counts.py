@@ -33,6 +33,8 @@ class Counts:
     programs: int = 0
     traffic: dict[int, float] = field(default_factory=dict)
     """Storage index (order of tensor arguments) -> bytes moved in 32-byte sectors, reads and writes."""
+    spanned: dict[int, float] = field(default_factory=dict)
+    """The same without what lies before the first and behind the last element that an access touches in each sector."""
     apart: dict[int, float] = field(default_factory=dict)
     """The bytes of these that are read, where what several programs read by one access counts once: at least all that is read."""
     stored: dict[int, float] = field(default_factory=dict)
@@ -58,6 +60,8 @@ class Counts:
     """The operations of `tl.dot`; they are a part of `on_floats`."""
     lanes: float = 0.0
     """Elements of the blocks that are stored, those that masks leave out, too."""
+    loaded: float = 0.0
+    """The same of blocks that are loaded."""
     widest: int = 0
     """The elements of the largest block that is stored."""
     by_elements: dict[float, float] = field(default_factory=dict)
@@ -105,16 +109,21 @@ class Counts:
         shared = (done for size, done in self.by_elements.items() if size * SHARED <= self.widest or size == 1 < self.widest)
         return self.on_floats - sum(shared)
 
+    @property
+    def for_larger(self) -> float:
+        """Those of these that are on values larger than any block that is stored, as of what is added up or counted."""
+        return sum(done for size, done in self.by_elements.items() if size > self.widest)
+
     def queue_up(self, addresses: np.ndarray[Any, Any], each: float) -> None:
         """Count an atomic for each of these addresses, which takes as long as so many do."""
         found, times = np.unique(addresses, return_counts=True)
         most = np.argsort(-times, kind="stable")[:MOST_WORDS]
         _add(self.atomics, dict(zip(found[most].tolist(), times[most].tolist(), strict=True)), each)
 
-    def move(self, storage: int, moved: float, share: float = 1.0) -> None:
-        """Count an access to so many bytes. share: of the programs that make it, those that read something of their own."""
-        self.traffic[storage] = self.traffic.get(storage, 0.0) + moved
-        self.apart[storage] = self.apart.get(storage, 0.0) + share * moved
+    def move(self, storage: int, moved: float, *, spanned: float | None = None, apart: float | None = None) -> None:
+        """Count an access to so many bytes. spanned, apart: what it adds to these; None for all of them."""
+        for counts, more in ((self.traffic, moved), (self.spanned, spanned), (self.apart, apart)):
+            counts[storage] = counts.get(storage, 0.0) + (moved if more is None else more)
 
     def store(self, storage: int, written: int, masked: int) -> None:
         """Count a store that writes so many bytes, and leaves others out of its block."""
@@ -131,6 +140,7 @@ class Counts:
     def add(self, other: Counts, factor: float) -> None:
         """Count what another one has counted, so many times."""
         _add(self.traffic, other.traffic, factor)
+        _add(self.spanned, other.spanned, factor)
         _add(self.apart, other.apart, factor)
         _add(self.stored, other.stored, factor)
         _add(self.left_out, other.left_out, factor)
@@ -144,6 +154,7 @@ class Counts:
         self.on_floats += other.on_floats * factor
         self.dots += other.dots * factor
         self.lanes += other.lanes * factor
+        self.loaded += other.loaded * factor
         self.deepest = max(self.deepest, other.deepest)
         self.waited += other.waited * factor
         largest, work = self.largest, other.work

@@ -1,10 +1,10 @@
 """Which inputs and parameters a reference needs to the last element, whatever the method.
 
 Followed from the outputs back: an operator whose result is needed whole needs its operands whole if each of their elements has
-a part in it (`WHOLE`, and what is done to each element). Others claim nothing: gathers, windows with gaps, writes into a part.
-Nor does what is combined with a tensor that depends on neither inputs nor parameters, such as a mask that forward makes, which
-may hide a part of it; what memory hides has to be looked at. Several views of one memory are needed whole together, as the two
-halves of a gated product. Source: ours.
+a part in it (`WHOLE`, what is done to each element, and windows without gaps, `windows.py`). Others claim nothing: gathers,
+writes into a part. Nor does what is combined with a tensor that depends on neither inputs nor parameters, such as a mask that
+forward makes, which may hide a part of it; what memory hides has to be looked at. Several views of one memory are needed whole
+together, as the two halves of a gated product. Source: ours.
 """
 
 from __future__ import annotations
@@ -15,22 +15,27 @@ from dataclasses import dataclass
 import torch
 
 from rlkernel.evaluator.judging.costs.operator_costs import MASKED, dense_bytes
+from rlkernel.evaluator.judging.costs.windows import look_at_all
 from rlkernel.evaluator.messages.judgement import Reads
 from rlkernel.evaluator.program.operators import argument, base_name, operator, writes
 from rlkernel.evaluator.program.schema import Op
 
 WHOLE = {
-    "_log_softmax", "_softmax", "_to_copy", "_unsafe_view", "addmm", "amax", "amin", "argmax", "argmin", "baddbmm", "bmm", "cat",
-    "clone", "cumprod", "cumsum", "linalg_vector_norm", "logsumexp", "logcumsumexp", "max", "mean", "min", "mm", "mse_loss",
-    "native_group_norm", "native_layer_norm", "_fused_rms_norm", "native_batch_norm", "norm", "prod", "sort", "stack", "std",
-    "std_mean", "sum", "topk", "var", "var_mean",
+    "_adaptive_avg_pool2d", "_adaptive_avg_pool3d", "_cdist_forward", "_euclidean_dist", "_fft_c2c", "_fft_r2c", "_log_softmax",
+    "_prelu_kernel", "_softmax", "_to_copy", "_unsafe_view", "_weight_norm_interface", "adaptive_max_pool2d",
+    "adaptive_max_pool3d", "addbmm", "addmm", "addmv", "amax", "amin", "aminmax", "argmax", "argmin", "baddbmm",
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "bmm", "cat", "clone", "cummax", "cummin", "cumprod", "cumsum",
+    "dot", "flip", "floor_divide", "glu", "hardswish", "huber_loss", "kthvalue", "linalg_vector_norm", "log_sigmoid_forward",
+    "logsumexp", "logcumsumexp", "max", "mean", "median", "min", "mm", "mse_loss", "mv", "native_group_norm",
+    "native_layer_norm", "_fused_rms_norm", "native_batch_norm", "norm", "polar", "prelu", "prod", "repeat", "roll",
+    "smooth_l1_loss", "soft_margin_loss", "sort", "stack", "std", "std_mean", "sum", "topk", "var", "var_mean", "xlogy",
 }  # fmt: skip
-"""Operators in whose results each element of each operand has a part, beside those of elements."""
+"""Operators in whose results each element of each operand has a part, beside those that torch itself says work by elements."""
 LABELLED = {"nll_loss_forward", "nll_loss2d_forward"}
 """Operators that take one number of each row of their first operand, by its label."""
 OF_ROWS = "_log_softmax"
 """The operator each number of whose result needs the row whole."""
-CONVOLUTION, ATTENTION = "convolution", "scaled_dot_product_attention"
+ATTENTION = "scaled_dot_product_attention"
 _Memory = int
 """A number for the memory of a tensor."""
 
@@ -85,7 +90,7 @@ class LeastRead:
         hiding = [one for one, t in zip(operands, read, strict=True) if t.numel() > 1 and one.memory not in self._drawn]
         if any(one.memory in self._drawn for one in operands):
             self._drawn |= results
-        self._steps.append((base_name(step.op), results, operands, _needs_all(step, read) and not hiding))
+        self._steps.append((base_name(step.op), results, operands, _needs_all(step, read, made) and not hiding))
 
     def of(self, outputs: Iterable[torch.Tensor]) -> Reads:
         """The bytes of each input and parameter of which every element is needed; 0 of the others."""
@@ -113,13 +118,12 @@ class LeastRead:
         return Reads(tuple(sizes[number] for number in self._inputs), {n: sizes[one] for n, one in self._parameters.items()})
 
 
-def _needs_all(step: Op, read: Sequence[torch.Tensor]) -> bool:
+def _needs_all(step: Op, read: Sequence[torch.Tensor], made: Sequence[torch.Tensor]) -> bool:
     """Whether each element of all operands has a part in an operator's result."""
     name = base_name(step.op)
-    if name == CONVOLUTION:
-        strides, padding = argument(step, "stride", []), argument(step, "dilation", [])
-        return not argument(step, "transposed", False) and {*strides, *padding} == {1}
     if name == ATTENTION:
         causal = bool(argument(step, "is_causal", False))
         return len(read) == 3 and not (causal and read[0].shape[-2] != read[1].shape[-2])
-    return name in WHOLE or name in MASKED or torch.Tag.pointwise in operator(step.op).tags
+    if name in WHOLE or name in MASKED or torch.Tag.pointwise in operator(step.op).tags:
+        return True
+    return look_at_all(step, read, made)

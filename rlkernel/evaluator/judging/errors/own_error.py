@@ -15,13 +15,13 @@ such as -1e9 behind a mask. Huge values begin above a gap of a factor of 1000 in
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import torch
 
 from rlkernel.evaluator.judging.errors.error_passes import ByTorch, Measure, Sums, blocks
-from rlkernel.evaluator.program.codes import equal_or_wrong, valued
+from rlkernel.evaluator.program.codes import HALF, equal_or_wrong, valued
 
 NEAREST_FACTOR = 3.0
 """Allowed error in units of that of operands that are rounded to tf32."""
@@ -90,6 +90,10 @@ class OwnError:
     """How large a difference in noise may be, as a bound, relative to the norm of what the reference gives; 0 where that is no
     noise."""
 
+    cast: bool = False
+    """Whether the reference rounds to half precision what it is given in float32: then it is its own measure, beside which what
+    float64 gives without that is right, too."""
+
     @property
     def blurred(self) -> bool:
         """Whether tf32 misses by so much that it is wrong here."""
@@ -113,8 +117,8 @@ class OwnError:
 
     @property
     def steady(self) -> bool:
-        """Whether the float64 result is the same function of the inputs as the reference."""
-        return self.norm < UNSTEADY
+        """Whether the float64 result is the same function of the inputs as the reference, which casts to nothing narrower."""
+        return self.norm < UNSTEADY and not self.cast
 
     def with_cores(self, factor: float) -> OwnError:
         """The same with so many times the error of tf32."""
@@ -122,6 +126,11 @@ class OwnError:
             self, cores=factor * self.cores, cores_element=factor * self.cores_element,
             shrink=factor * self.shrink, cores_rest=factor * self.cores_rest,
         )  # fmt: skip
+
+
+def casts(output: torch.Tensor, given: Iterable[torch.Tensor]) -> bool:
+    """Whether an output has half precision, and nothing that the reference is `given` has, inputs, parameters and buffers."""
+    return output.dtype in HALF and not any(tensor.dtype in HALF for tensor in given)
 
 
 def steady(error: OwnError) -> OwnError:

@@ -48,6 +48,8 @@ ELEMENT_FLOOR = {torch.float64: 1e-7, torch.float32: 1e-3, torch.float16: 2e-2, 
 """Error of one element, relative to |element| + root mean square, that is always allowed: in half precision about 15
 roundings, of codes the next one."""
 TF32_ELEMENT_FLOOR = 2e-2
+BESIDE = 1.25
+"""How far from float64 a candidate may be that is no less exact than the reference: another order of its roundings."""
 MOST_ROUNDED = 0.05
 """Share of an output's whole numbers that may be off by one at most, or be others because roundings decide them."""
 ROUNDED = 0.3
@@ -97,4 +99,5 @@ def beside(dtype: torch.dtype, own: OwnError, precision: Precision) -> Tolerance
     floor = tolerance(dtype, OwnError(spread=own.spread, huge=own.huge), precision)
     if own.norm > ROUNDED:
         return floor
-    return replace(floor, norm=max(floor.norm, own.norm), element=min(ELEMENT_CAP, max(floor.element, own.element)))
+    norm, element = BESIDE * own.norm, BESIDE * own.element
+    return replace(floor, norm=max(floor.norm, norm), element=min(ELEMENT_CAP, max(floor.element, element)))

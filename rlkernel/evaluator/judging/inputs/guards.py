@@ -2,24 +2,37 @@
 
 What is guarded may be zero only where several inputs are at once: a moment and its gradient. No draw has that, and one input of
 zeros does not show it. So zeros are planted at the same places of all inputs of one shape. What one input shows alone is shown by
-rows that are next to nothing (`edges`). Source: ours.
+rows that are next to nothing (`edges`).
+
+Of 0 / (0 + 1e-8) it shows whether there is a guard, and not how large it is: in a step of Adam the moment that is divided must
+not be zero where the other one and the gradient are. So it is tried, too, to leave out one of these inputs, and there is a round
+where a guard four times as large gives something else. Source: ours.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import groupby
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import groupby, islice
 from typing import Any
 
 import torch
+from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
+from rlkernel.evaluator.judging.inputs.bearing import Usual
 from rlkernel.evaluator.messages.judgement import Plant
-from rlkernel.evaluator.program.operators import base_name
+from rlkernel.evaluator.program.operators import base_name, by_name
 from rlkernel.evaluator.program.schema import Op, Program
 
 ADD = "add"
 MOST = 2.0**-6
 """The largest number that is taken for a guard."""
+LARGER = 4.0
+MOST_TRIED = 8
+"""Inputs that are left out, one after the other."""
+APART = 1e-2
+"""By how much of its norm an output is another one at least."""
 
 
 def guards(program: Program) -> bool:
@@ -47,3 +60,45 @@ def bared(inputs: Sequence[torch.Tensor], places: Sequence[int]) -> Iterator[Pla
             yield Plant(first, (0.0,), also=tuple(others))
             if len(shape) > 1:
                 yield Plant(first, (0.0,), rows=True, also=tuple(others))
+
+
+def bared_but_one(inputs: Sequence[torch.Tensor], places: Sequence[int]) -> Iterator[Plant]:
+    """The same single zeros in all inputs of a shape but one."""
+    for plant in bared(inputs, places):
+        every = (plant.place, *plant.also)
+        for left_out in every if len(every) > 2 and not plant.rows else ():
+            first, *others = (place for place in every if place != left_out)
+            yield Plant(first, (0.0,), also=tuple(others))
+
+
+class _Larger(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Guards are larger inside."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
+        options = dict(kwargs or {})
+        number: Any = by_name(func, args, options).get("other")
+        if base_name(str(func)) == ADD and is_guard(number):
+            options.pop("other", None)
+            args = (args[0], LARGER * number, *args[2:])
+        return func(*args, **options)
+
+
+def sized(
+    usual: Usual, model: nn.Module, inputs: Sequence[torch.Tensor], places: Sequence[int], draw: Callable[[Plant], list[Any]]
+) -> list[Plant]:  # fmt: skip
+    """What shows how large a guard is, at most one. draw: the arguments of forward with what is planted, which a call may
+    change."""
+    for plant in islice(bared_but_one(inputs, places), MOST_TRIED):
+        if usual.borne(model, draw(plant)) and _matters(usual, model, partial(draw, plant)):
+            return [plant]
+    return []
+
+
+def _matters(usual: Usual, model: nn.Module, draw: Callable[[], list[Any]]) -> bool:
+    """Whether it matters how large a guard is."""
+    found = usual.outputs(model, draw())
+    others = usual.outputs(model, draw(), _Larger())  # type: ignore[no-untyped-call]
+    if found is None or others is None:
+        return False
+    pairs = [(one.double(), other.double()) for one, other in zip(found, others, strict=False) if one.is_floating_point()]
+    return any(float((one - other).norm()) > APART * float(one.norm()) for one, other in pairs)

@@ -19,6 +19,8 @@ from rlkernel.evaluator.judging.inputs.one_sided import NOTE as ONE_SIDED
 from rlkernel.evaluator.judging.inputs.one_sided import side_weights, with_one_sided
 from rlkernel.evaluator.judging.inputs.planting import PLANTED
 from rlkernel.evaluator.judging.inputs.planting import planted as with_numbers_of_arguments
+from rlkernel.evaluator.judging.inputs.pressed import NOTE as PRESSED
+from rlkernel.evaluator.judging.inputs.pressed import pressed
 from rlkernel.evaluator.judging.inputs.unshown import LARGE, UNSHOWN, planted
 from rlkernel.evaluator.messages.judgement import (
     Emptied,
@@ -29,6 +31,7 @@ from rlkernel.evaluator.messages.judgement import (
     OneSided,
     Plant,
     Planting,
+    Pressed,
     Repeated,
     Resized,
 )
@@ -42,6 +45,8 @@ def put(what: Planting, inputs: list[Any], seed: int) -> list[Any]:
         return met_by(inputs, what, seed)
     if isinstance(what, Repeated):
         return repeated(inputs, what, seed)
+    if isinstance(what, Pressed):
+        return pressed(inputs, what)
     if isinstance(what, Labelled):
         return labelled(inputs, what, seed)
     if isinstance(what, Emptied):
@@ -68,6 +73,8 @@ def note_of(what: Planting) -> str:
         return UNSHOWN
     if isinstance(what, Repeated):
         return TIES if what.axis is None else MEET
+    if isinstance(what, Pressed):
+        return PRESSED
     if isinstance(what, Labelled):
         return LIKELY
     if isinstance(what, Emptied):
@@ -79,6 +86,12 @@ def note_of(what: Planting) -> str:
     if isinstance(what, Moved):
         return MOVED
     return NOTE if isinstance(what, Resized) else PLANTED
+
+
+def must_be_exact(what: Planting) -> bool:
+    """Whether such a round counts only where the reference errs as little in it as usually: what recurs may grow once it keeps,
+    and what is rounded with it; and of numbers that are nearly alike hardly anything but an order may be asked."""
+    return isinstance(what, (Moved, Pressed))
 
 
 def meant(what: Planting | None) -> tuple[float, ...]:

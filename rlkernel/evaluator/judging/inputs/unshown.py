@@ -23,7 +23,7 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from rlkernel.evaluator.judging.inputs.bearing import is_same, places_in_memory, usual_call
-from rlkernel.evaluator.judging.inputs.guards import ADD, bare, bared, guards, is_guard
+from rlkernel.evaluator.judging.inputs.guards import ADD, bare, bared, guards, is_guard, sized
 from rlkernel.evaluator.judging.inputs.little import resized
 from rlkernel.evaluator.judging.inputs.met import MEETING, is_often, met_by, met_of
 from rlkernel.evaluator.judging.inputs.moved import flat_parameters, move_state
@@ -168,7 +168,8 @@ def plants_of(
     table. No further plant is tried after `until`, on the monotonic clock. Whatever the reference raises at its own inputs is
     raised."""
     model = reference.model(0)
-    missing = dict.fromkeys(sorted(_never_seen(reference, model), key=lambda one: (one.call, one.side)))
+    effects = _never_seen(reference, model)
+    missing = dict.fromkeys(sorted(effects, key=lambda one: (one.call, one.side)))
     if "ignore_index" not in source:
         of_losses = IGNORED if str(int(IGNORED)) not in source else None
         missing = {one: None for one in missing if one.name not in IGNORES and not (one.whole and one.number == of_losses)}
@@ -200,7 +201,9 @@ def plants_of(
         lambda given, what: planted(given, what, 0) if isinstance(what, Plant) else met_by(given, what, 0),
     )  # fmt: skip
     of_numbers = (what for what in met if not holds_truths(given[what.place]))
-    return (*found, *itertools.islice(of_numbers, MOST_PLANTS - len(found)))
+    guarded = time.monotonic() < until and any(effect.name == ADD for effect in effects)
+    sizes = sized(usual, model, given, _of_numbers(given), lambda what: planted(reference.inputs(0), what, 0)) if guarded else []
+    return (*found, *itertools.islice(of_numbers, MOST_PLANTS - len(found)), *sizes)
 
 
 def _never_seen(reference: SeededReference, model: nn.Module) -> set[Effect]:

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from rlkernel.evaluator.judging.references.widening import WAYS, usual_dtypes
+from rlkernel.evaluator.judging.references.widening import WAYS, still_rounds, usual_dtypes
 from rlkernel.evaluator.messages.judgement import Balance
 from rlkernel.evaluator.program.codes import holds_numbers, valued, widened
 from rlkernel.evaluator.program.replaced import holding
@@ -203,21 +203,35 @@ def exact_outputs(model: nn.Module, inputs: list[Any], seed: int) -> list[torch.
 def _exact_call(model: nn.Module, inputs: list[Any], seed: int) -> tuple[list[torch.Tensor], list[torch.Tensor]] | None:
     """The outputs of `exact_outputs`, and the arguments after the call."""
     kinds = {name: tensor.dtype for name, tensor in state_of(model).items()}
-    buffers = {name: tensor.clone() for name, tensor in model.named_buffers()}
+    before, after = _buffers(model), dict[str, torch.Tensor]()
     widened(model)
+    rounded = None
     for around in WAYS:
-        with torch.no_grad():
-            for name, tensor in model.named_buffers():  # as they were before a call that has failed half-way
-                if name in buffers:
-                    tensor.copy_(buffers[name])
+        _put_back(model, before)  # as they were before a call that has failed half-way
         wide = mapped(inputs, doubled)
         usual = usual_dtypes(state_of(model), kinds, tensors_of(wide), [tensor.dtype for tensor in tensors_of(inputs)])
         try:
             with around(usual):
-                return tensors_of(call(model, wide, seed)), tensors_of(wide)
+                found = tensors_of(call(model, wide, seed)), tensors_of(wide)
         except REFUSALS:
             continue
-    return None
+        if not still_rounds(found[0]):
+            return found
+        if rounded is None:
+            rounded, after = found, _buffers(model)
+    _put_back(model, after)
+    return rounded
+
+
+def _buffers(model: nn.Module) -> dict[str, torch.Tensor]:
+    return {name: tensor.clone() for name, tensor in model.named_buffers()}
+
+
+def _put_back(model: nn.Module, buffers: Mapping[str, torch.Tensor]) -> None:
+    with torch.no_grad():
+        for name, tensor in model.named_buffers():
+            if name in buffers:
+                tensor.copy_(buffers[name])
 
 
 def exact_of_copy(model: nn.Module, inputs: list[Any], seed: int, names: Sequence[str] = ()) -> list[torch.Tensor] | None:

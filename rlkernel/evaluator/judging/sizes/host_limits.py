@@ -250,7 +250,10 @@ def _equal(node: ast.AST, known: Counterparts) -> Iterator[Found]:
 
 
 def _base(node: ast.expr) -> float | None:
-    """That of the logarithm which an expression is, `int(math.log2(n))`; None of anything else."""
+    """That of the logarithm which an expression is, `int(math.log2(n))`, or of which it is so many more or less, as
+    `n.bit_length() - 1`; None of anything else."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)) and type(literal(node.right)) in (int, float):
+        return _base(node.left)
     if not isinstance(node, ast.Call):
         return None
     name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id if isinstance(node.func, ast.Name) else ""

@@ -50,6 +50,17 @@ ALL, WORDS = 8 * 8 * 4.0, 8 * 8 * 8.0
         ("torch.softmax(x.masked_fill(torch.ones(8, 8).tril() == 0, -1e9), -1) @ y", (0, ALL, 0)),
         ("F.max_pool1d(x, 1, stride=2), y.argmax()", (0, ALL, 0)),
         ("F.conv1d(x[None], self.w[:, :, None]), F.conv1d(y[None], self.w[:, :, None], stride=2)", (ALL, 0, ALL)),
+        ("F.adaptive_avg_pool2d(x[None], (3, 5)), F.avg_pool2d(y[None], 3, 2, ceil_mode=True)", (ALL, ALL, 0)),
+        ("F.max_pool2d(x[None], 2), F.max_pool2d(y[None], 3)", (ALL, 0, 0)),  # of whose windows two rows are left
+        ("F.conv1d(x[None], self.w[:, :, None].expand(8, 8, 3), stride=2, padding=1)", (ALL, 0, ALL)),
+        ("F.conv_transpose2d(x[None, None], y[None, None, :2, :2], stride=2)", (ALL, 0, 0)),
+        ("F.conv2d(x[None, None], y[None, None, ::4, ::4], dilation=3, padding=1)", (ALL, 0, 0)),
+        (
+            "F.conv2d(x[None, None], y[None, None], dilation=9, padding=32), self.w[1:].detach()",
+            (0, 0, 0),
+        ),  # most taps meet padding alone
+        ("F.hardswish(F.logsigmoid(x)) + F.prelu(y, self.w[0, :1]).repeat(1, 1), self.w[:2].detach()", (ALL, ALL, 0)),
+        ("torch.cdist(x, self.w), torch.flip(y, (1,))", (ALL, ALL, ALL)),
         ("F.scaled_dot_product_attention(x[None], y[None], y[None])", (ALL, ALL, 0)),
     ],
 )

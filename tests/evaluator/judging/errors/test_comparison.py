@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from rlkernel.evaluator.judging.errors import comparison
 from rlkernel.evaluator.judging.errors.comparison import SLICE, SLICE_ELEMENTS, compare_structure, compare_tensor, wrong_slices
-from rlkernel.evaluator.judging.errors.own_error import Cores, OwnError, errors, huge_from, own_error
+from rlkernel.evaluator.judging.errors.own_error import Cores, OwnError, casts, errors, huge_from, own_error, steady
 from rlkernel.evaluator.judging.errors.tolerance import beside, tolerance
 from rlkernel.evaluator.judging.rounds import Expected, compare_round, fates
 from rlkernel.evaluator.messages.judgement import InputFate, Tolerance
@@ -62,6 +62,15 @@ def test_the_tolerance_is_a_multiple_of_the_references_own_error_above_a_floor()
     assert tolerance(torch.float32, off, Precision.STRICT).norm == pytest.approx(8 * 0.01, rel=1e-4)
     assert tolerance(torch.float32, off, Precision.STRICT).element == pytest.approx(8 * 0.05 / (4 + 5 / math.sqrt(2)), rel=1e-4)
     assert tolerance(torch.int64, own, Precision.STRICT) == Tolerance(0.0, 0.0)
+
+
+def test_who_casts_is_its_own_measure_and_who_is_as_exact_is_right_beside_it() -> None:
+    single, half = torch.randn(8), torch.randn(8).bfloat16()
+    assert casts(half, [single]) and not casts(half, [single, half]) and not casts(single, [single])
+    own = OwnError(norm=0.04, element=0.1, cast=True)
+    assert not own.steady and replace(own, cast=False).steady
+    assert tolerance(torch.bfloat16, steady(own), Precision.PYTORCH).norm == 2e-2
+    assert beside(torch.bfloat16, own, Precision.PYTORCH).norm == pytest.approx(0.05)
 
 
 @pytest.mark.parametrize(

@@ -218,3 +218,18 @@ def get_init_inputs():
 def test_what_is_guarded_is_zero_where_several_inputs_are(answer: str, found: tuple[Plant, ...]) -> None:
     source = SEVERAL.format(answer=answer)
     assert plants_of(load_reference(source, small=False), source) == found
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        ("mean / (square.sqrt() + 1e-8) + gradient", Plant(0, (0.0,), also=(1,))),  # but the one that is divided
+        ("mean / (square.sqrt() + gradient.abs() + 1e-8)", Plant(0, (0.0,), also=(1,))),
+        ("(mean * gradient) / (square.sqrt() + gradient.abs() + 1e-8)", None),  # nothing is divided then
+        ("mean / (square.sqrt() + gradient.abs() + mean.abs() + 1e-8)", None),
+    ],
+)
+def test_how_large_a_guard_is_shows_where_one_input_is_not_zero(answer: str, found: Plant | None) -> None:
+    source = SEVERAL.format(answer=answer).replace("rate", "mean").replace("torch.rand(64)]", "torch.randn(64, 32)]")
+    shown = plants_of(load_reference(source, small=False), source)
+    assert shown[0] == Plant(0, (0.0,), also=(1, 2)) and shown[1:] == (() if found is None else (found,))

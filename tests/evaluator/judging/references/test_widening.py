@@ -77,3 +77,37 @@ def test_what_does_not_run_without_casts_either_has_no_exact_result() -> None:
 
     assert exact_outputs(Single(), [torch.ones(2)], 0) is None
     assert torch.get_default_dtype() is torch.float32
+
+
+class Rounding(nn.Module):
+    """A chain of bfloat16 that begins with a cast, and a buffer that counts calls; `strict`: which refuses other dtypes."""
+
+    def __init__(self, strict: bool) -> None:
+        super().__init__()
+        self.strict = strict
+        self.register_buffer("calls", torch.zeros(1))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.calls += 1
+        y = x.bfloat16()
+        if self.strict and y.is_floating_point() and y.element_size() == 8:
+            raise TypeError("float64")
+        for _ in range(4):
+            y = y * 1.1 - y * y * 0.01
+        return y
+
+
+def test_what_a_text_rounds_after_its_own_cast_is_its_own_error() -> None:
+    x = torch.linspace(0.1, 2.0, 1000)
+    model = Rounding(strict=False)
+    outputs = exact_outputs(model, [x], 0)
+    assert outputs is not None and outputs[0].dtype is torch.float64 and float(model.calls) == 1.0
+    apart = (outputs[0] - Rounding(strict=False)(x).double()).norm() / outputs[0].norm()
+    assert 1e-3 < float(apart) < 1e-2
+
+
+def test_who_does_not_run_without_casts_keeps_them() -> None:
+    model = Rounding(strict=True)
+    outputs = exact_outputs(model, [torch.linspace(0.1, 2.0, 1000)], 0)
+    assert outputs is not None and outputs[0].dtype is torch.bfloat16
+    assert float(model.calls) == 1.0, "state is as that call leaves it"

@@ -52,6 +52,9 @@ def numbers(text: str) -> list[float]:
         ("MOST = 70000\ny = n // MOST", []),  # rather a block
         ("y = n // 4096", []),
         ("y = n.bit_length() > 22", [22]),
+        ("y = min(n.bit_length() - 1, 9)", [9]),
+        ("y = 1 << min((n - 1).bit_length() + 1, 9)", [9]),
+        ("y = min(9, n.bit_length() - m)", []),
         ("y = int(math.log2(n)) < 21.5", [21.5]),
         ("y = n >> 23", [23]),
         ("y = 1 << 23", []),

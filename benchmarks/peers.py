@@ -162,7 +162,7 @@ def about(paths: dict[System, list[Path]]) -> dict[str, Any]:
         "packages": packages, "commits": {system: _commit(where[0]) for system, where in paths.items()},
         "settings": {"kernelgym": KERNELGYM_SETTINGS, "kernelbench": KERNELBENCH_SETTINGS},
         "speedup": {
-            "rlkernel": "the evaluator's own: see docs/evaluator.md",
+            "rlkernel": "the evaluator's own: see docs/evaluator/gpu.md",
             "kernelgym": "means of 100 runs, reference / candidate, each in a process of its own; warm L2, grad mode on",
             "kernelbench": "its ref_runtime / runtime: means of 100 runs after an L2 flush; both in one process, grad mode on",
         },

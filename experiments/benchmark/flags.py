@@ -70,7 +70,7 @@ class Flags:
     profile: str = "h200"
     """Without a GPU, the one to compile for and to model; see `rlkernel evaluate --help`."""
     precision: Precision = Precision.PYTORCH
-    """The precision of float32 products: pytorch, strict or tf32, see docs/evaluator.md."""
+    """The precision of float32 products: pytorch, strict or tf32, see docs/evaluator/compared.md."""
     untraceable: Literal["refused", "native"] = "refused"
     """native: judge what cannot be traced as plain Python in a fenced process, counted apart; needs a GPU."""
     audit: int = 0

@@ -1,7 +1,7 @@
 """What an evaluation draws its seeds from: a key, which is a fresh secret, or is made of all that an evaluation is about.
 
 With a seed, the same candidate meets the same inputs wherever it is judged. Without one, nobody can know them beforehand.
-docs/evaluator.md says why a key gives nothing away.
+docs/evaluator/draws.md says why a key gives nothing away.
 """
 
 from __future__ import annotations

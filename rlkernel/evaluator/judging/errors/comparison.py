@@ -3,7 +3,7 @@
 Error of a round: ||candidate - exact|| / ||exact||, where `exact` is the reference in float64 where it runs there. What is
 allowed is measured on the reference (`own_error.py`, `tolerance.py`). What a norm over many elements hides has bounds of its own:
 single elements; rows, columns and channels; huge values. Source: ours; the failures it answers are catalogued in
-docs/evaluator.md.
+docs/evaluator/compared.md.
 """
 
 from __future__ import annotations

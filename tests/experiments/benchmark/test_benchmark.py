@@ -55,7 +55,7 @@ def suite(tmp_path: Path) -> Path:
     for level, name, what in (
         (1, "1_Double", "x * 2"),
         (1, "2_Chain", "torch.relu(x) * 2 + 1"),
-        (2, "1_Big", "x * len(torch.unique(x))"),
+        (2, "1_Big", "x * len(torch.unique(x, dim=0))"),
     ):
         folder = tmp_path / "kb" / f"level{level}"
         folder.mkdir(parents=True, exist_ok=True)

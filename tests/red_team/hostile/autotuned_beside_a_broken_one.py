@@ -1,4 +1,4 @@
-# relu compile_error cpu=compile_error|correct: a configuration of its autotuner asks for a range that is no power of two, which ends Triton's autotuner; without a GPU the first that compiles is the only one
+# relu compile_error cpu=compile_error|correct catalogue=58: a configuration of its autotuner asks for a range that is no power of two, which ends Triton's autotuner; without a GPU the first that compiles is the only one
 import torch
 import torch.nn as nn
 import triton

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -152,7 +152,8 @@ def surrounded(model: nn.Module, defaults: Defaults) -> nn.Module:
     kind = type(model)
 
     def call(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
-        with surroundings(defaults):
+        around = torch.get_default_dtype()  # where that is not torch's own, a call is widened, and stays so
+        with surroundings(defaults if around is USUAL.dtype else replace(defaults, dtype=around)):
             return kind.__call__(self, *args, **kwargs)
 
     model.__class__ = type(kind.__name__, (kind,), {"__call__": call, "__module__": kind.__module__})

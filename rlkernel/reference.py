@@ -167,7 +167,7 @@ def _imported(module: types.ModuleType) -> Iterator[None]:
         yield
     finally:
         if before is None:
-            del sys.modules[module.__name__]
+            sys.modules.pop(module.__name__, None)  # its own text may have taken it out
         else:
             sys.modules[module.__name__] = before
 

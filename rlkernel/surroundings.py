@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
@@ -21,7 +22,7 @@ from torch.utils._device import DeviceContext
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from rlkernel import autocast
-from rlkernel.cuda_objects import Event, Generator, Stream
+from rlkernel.cuda_objects import Generator, answers, properties
 from rlkernel.patched import patched
 
 NAMES_A_GPU = "cuda"
@@ -94,6 +95,14 @@ def _set_attention(values: tuple[bool, ...]) -> None:
         change(value)
 
 
+_SMALL, _ONE = np.float32(1e-40), np.float32(1.0)
+
+
+def _flushes_denormals() -> bool:
+    """Whether numbers next to nothing are zeros, which torch does not say."""
+    return not _SMALL * _ONE
+
+
 _SETTINGS: tuple[tuple[Callable[[], Any], Callable[[Any], Any]], ...] = (
     (torch.get_default_dtype, torch.set_default_dtype),
     (_default_device, torch.set_default_device),
@@ -104,6 +113,7 @@ _SETTINGS: tuple[tuple[Callable[[], Any], Callable[[Any], Any]], ...] = (
     (_cudnn, _set_cudnn),
     (_cudnn_precision, _set_cudnn_precision),
     (_attention, _set_attention),
+    (_flushes_denormals, torch.set_flush_denormal),
 )
 """How settings of the process are read and set that a file may change."""
 
@@ -142,7 +152,8 @@ def surrounded(model: nn.Module, defaults: Defaults) -> nn.Module:
     kind = type(model)
 
     def call(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
-        with surroundings(defaults):
+        around = torch.get_default_dtype()  # where that is not torch's own, a call is widened, and stays so
+        with surroundings(defaults if around is USUAL.dtype else replace(defaults, dtype=around)):
             return kind.__call__(self, *args, **kwargs)
 
     model.__class__ = type(kind.__name__, (kind,), {"__call__": call, "__module__": kind.__module__})
@@ -169,28 +180,17 @@ def _host_in_place_of_a_gpu() -> Iterator[None]:
         yield
 
 
-_STREAM = Stream()
-_ANSWERS: dict[str, Any] = {
-    "is_available": lambda: True,
-    "manual_seed": lambda seed: None,
-    "manual_seed_all": lambda seed: None,
-    "synchronize": lambda device=None: None,
-    "current_device": lambda: 0,
-    "is_bf16_supported": lambda including_emulation=True: True,
-    "Stream": Stream,
-    "Event": Event,
-    "stream": lambda stream: nullcontext(),
-    "current_stream": lambda device=None: _STREAM,
-    "default_stream": lambda device=None: _STREAM,
-    "set_stream": lambda stream: None,
-    "device": lambda device: nullcontext(),
-    "device_of": lambda tensor: nullcontext(),
-    "empty_cache": lambda: None,
-    "reset_peak_memory_stats": lambda device=None: None,
-}
-"""What `torch.cuda` answers where the host is in a GPU's place."""
+_ANSWERS: dict[str, Any] = answers(
+    properties(name="NVIDIA H200", arch=90, memory=141 * 10**9, processors=132, l2=60 << 20, shared=232_448)
+)
+"""What `torch.cuda` answers where the host is in a GPU's place. A file that finds one available asks on what that can do."""
 _BASE: Any = torch._C.TensorBase
-_CLAIMS: dict[Any, Any] = {vars(_BASE)["is_cuda"].__get__: True, vars(_BASE)["device"].__get__: torch.device("cuda", 0)}
+_CLAIMS: dict[Any, Any] = {
+    vars(_BASE)["is_cuda"].__get__: True,
+    vars(_BASE)["is_cpu"].__get__: False,
+    vars(_BASE)["device"].__get__: torch.device("cuda", 0),
+    torch.Tensor.get_device: 0,
+}
 """What a tensor says of where it is."""
 
 

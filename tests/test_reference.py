@@ -248,3 +248,5 @@ def get_init_inputs():
     reference = load_reference(text, small=False)
     assert reference.model(0)(*reference.inputs(0)).tolist() == [8.0] * 4
     assert sys.modules.get("reference") is before
+    load_reference("import sys\nsys.modules.pop(__name__)\n" + minimal(), small=False)
+    assert sys.modules.get("reference") is before

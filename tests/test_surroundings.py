@@ -8,6 +8,7 @@ import torch
 from rlkernel.errors import BrokenReference
 from rlkernel.evaluator.devices import H200
 from rlkernel.evaluator.judging.references.traced_reference import TracedReference
+from rlkernel.evaluator.trace.shims import answering_as
 from rlkernel.reference import load_reference
 from rlkernel.surroundings import as_set, surroundings
 
@@ -35,6 +36,7 @@ SETTINGS = (
     "torch.backends.cudnn.enabled = False",
     "torch.backends.cudnn.allow_tf32 = False",
     "torch.backends.cuda.enable_flash_sdp(False)",
+    "torch.set_flush_denormal(True)",
 )
 
 NO_GPU = pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU is there")
@@ -44,7 +46,8 @@ def held() -> tuple[object, ...]:
     threads, products = torch.get_num_threads(), torch.get_float32_matmul_precision()
     deterministic, cudnn = torch.get_deterministic_debug_mode(), torch.backends.cudnn
     flags = cudnn.enabled, cudnn.benchmark, cudnn.deterministic, cudnn.allow_tf32, torch.backends.cuda.flash_sdp_enabled()
-    return as_set(), torch.is_grad_enabled(), deterministic, threads, products, flags
+    denormals = float(torch.tensor(1e-40) * torch.tensor(1.0))
+    return as_set(), torch.is_grad_enabled(), deterministic, threads, products, flags, denormals
 
 
 @pytest.mark.parametrize("settings", [*SETTINGS, SETTINGS[1] + "\n1 / 0"])
@@ -122,11 +125,27 @@ def test_without_a_gpu_a_file_may_choose_what_it_would_on_one() -> None:
 
 
 @NO_GPU
+def test_without_a_gpu_a_file_may_ask_what_one_can_do_and_is_told_what_its_trace_tells() -> None:
+    """Who finds one available asks on: `torch.cuda.is_available() and torch.cuda.get_device_capability()[0] >= 8`."""
+    with surroundings():
+        assert torch.cuda.is_available() and torch.cuda.device_count() == 1
+        found = torch.cuda.get_device_properties(0), torch.cuda.get_device_capability(), torch.cuda.mem_get_info()
+        torch.cuda.init()
+        torch.cuda.set_device(0)
+    with answering_as(H200):
+        assert found == (
+            torch.cuda.get_device_properties(0), torch.cuda.get_device_capability(), torch.cuda.mem_get_info()
+        )  # fmt: skip
+    assert not torch.cuda.is_available() and torch.cuda.device_count() == 0
+
+
+@NO_GPU
 def test_without_a_gpu_tensors_of_a_file_that_names_one_say_that_they_are_there() -> None:
     text = FILE.format(settings="").replace(
         "return x",
         """assert torch.cuda.is_available()
         assert x.is_cuda and self.weight.is_cuda and x.device == torch.device("cuda", 0) and str(x.device) == "cuda:0"
+        assert x.get_device() == 0 and not x.is_cpu
         side, start, end = torch.cuda.Stream(), *[torch.cuda.Event(enable_timing=True) for _ in range(2)]
         side.wait_stream(torch.cuda.current_stream())
         start.record()

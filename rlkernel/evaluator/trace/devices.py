@@ -82,10 +82,11 @@ class Devices:
         found = {self.of(tensor) for tensor in tensors if tensor.dim() > 0} or {self.of(tensor) for tensor in tensors}
         if (
             len(found) > 1
+            and torch.Tag.pointwise in func.tags
             and max(tensor.dim() for tensor in tensors) == 0
             and not (about(func).changes and self.of(tensors[0]) != CUDA)
         ):
-            return CUDA  # where a number of the host is met with one of the GPU, it is taken along
+            return CUDA  # who works by elements takes a number of the host along to one of the GPU; who stacks both does not
         if len(found) > 1:
             names = " and ".join(sorted(map(str, found), reverse=True))
             raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {names}!")

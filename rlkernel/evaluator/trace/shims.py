@@ -12,7 +12,7 @@ from typing import Any
 import torch
 import triton.testing
 
-from rlkernel.cuda_objects import ELAPSED_MS, Event, Generator, Stream
+from rlkernel.cuda_objects import ELAPSED_MS, Generator, Stream, answers, properties
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.program.without_data import truncated_normal
 from rlkernel.evaluator.trace.recorder import Untraceable
@@ -65,7 +65,7 @@ _NVTX: dict[str, Any] = {
 
 def _accelerator(stream: Stream) -> dict[str, Any]:
     """`torch.accelerator` with one GPU."""
-    answers: dict[str, Any] = {
+    found: dict[str, Any] = {
         "is_available": lambda: True,
         "device_count": lambda: 1,
         "current_accelerator": lambda check_available=False: torch.device("cuda"),
@@ -81,25 +81,15 @@ def _accelerator(stream: Stream) -> dict[str, Any]:
         "memory_allocated": lambda device=None: 0,
         "max_memory_allocated": lambda device=None: 0,
     }
-    return {name: answer for name, answer in answers.items() if hasattr(torch.accelerator, name)}
+    return {name: answer for name, answer in found.items() if hasattr(torch.accelerator, name)}
 
 
-def _properties(profile: DeviceProfile) -> types.SimpleNamespace:
-    """What `torch.cuda.get_device_properties` tells of a card."""
-    return types.SimpleNamespace(
-        name=f"NVIDIA {profile.name.upper()}",
-        major=profile.arch // 10,
-        minor=profile.arch % 10,
-        total_memory=profile.memory_bytes,
-        multi_processor_count=profile.processors,
-        L2_cache_size=profile.l2_bytes,
-        warp_size=32,
-        max_threads_per_multi_processor=2048,
-        regs_per_multiprocessor=65536,
-        shared_memory_per_block=49152,
-        shared_memory_per_block_optin=profile.shared_bytes,
-        shared_memory_per_multiprocessor=profile.shared_bytes,
-    )
+def properties_of(profile: DeviceProfile) -> types.SimpleNamespace:
+    """What `torch.cuda.get_device_properties` tells of a card of this profile."""
+    return properties(
+        name=f"NVIDIA {profile.name.upper()}", arch=profile.arch, memory=profile.memory_bytes,
+        processors=profile.processors, l2=profile.l2_bytes, shared=profile.shared_bytes,
+    )  # fmt: skip
 
 
 @contextmanager
@@ -120,48 +110,11 @@ def _without_extensions() -> Iterator[None]:
 @contextmanager
 def answering_as(profile: DeviceProfile) -> Iterator[None]:
     """Inside, `torch.cuda` answers as `profile` would."""
-    properties, stream = _properties(profile), Stream()
-    answers: dict[str, Any] = {
-        "is_available": lambda: True,
-        "is_initialized": lambda: True,
-        "init": lambda: None,
-        "device_count": lambda: 1,
-        "current_device": lambda: 0,
-        "set_device": lambda device: None,
-        "get_device_name": lambda device=None: properties.name,
-        "get_device_capability": lambda device=None: (properties.major, properties.minor),
-        "get_device_properties": lambda device=None: properties,
-        "synchronize": lambda device=None: None,
-        "empty_cache": lambda: None,
-        "manual_seed": lambda seed: None,
-        "manual_seed_all": lambda seed: None,
-        "current_stream": lambda device=None: stream,
-        "default_stream": lambda device=None: stream,
-        "stream": lambda s: nullcontext(),
-        "device": lambda d: nullcontext(),
-        "device_of": lambda t: nullcontext(),
-        "Stream": Stream,
-        "Event": Event,
-        "memory_allocated": lambda device=None: 0,
-        "max_memory_allocated": lambda device=None: 0,
-        "memory_reserved": lambda device=None: 0,
-        "max_memory_reserved": lambda device=None: 0,
-        "reset_peak_memory_stats": lambda device=None: None,
-        "mem_get_info": lambda device=None: (profile.memory_bytes, profile.memory_bytes),
-        "is_current_stream_capturing": lambda: False,
-        "CUDAGraph": _refuse("a CUDA graph"),
-        "graph": _refuse("a CUDA graph"),
-        "is_bf16_supported": lambda including_emulation=True: True,
-        "is_tf32_supported": lambda: True,
-        "get_arch_list": lambda: [f"sm_{profile.arch}"],
-        "set_stream": lambda stream: None,
-        "ipc_collect": lambda: None,
-        "_lazy_init": lambda: None,
-    }
+    graphs = {name: _refuse("a CUDA graph") for name in ("CUDAGraph", "graph")}
     with (
-        patched(torch.cuda, **answers),
+        patched(torch.cuda, **answers(properties_of(profile)), **graphs),
         patched(torch.cuda.nvtx, **_NVTX),
-        patched(torch.accelerator, **_accelerator(stream)),
+        patched(torch.accelerator, **_accelerator(Stream())),
         patched(torch.version, cuda="12.8"),
         patched(torch, Generator=Generator),
         patched(torch, seed=_refuse("torch.seed(), a random number on the host,")),

@@ -268,5 +268,6 @@ def test_a_number_of_the_host_meets_one_of_the_gpu_but_does_not_take_it_in() -> 
         total, mine = stand_in(recorder, (4,), (1,), torch.float32).sum(), torch.tensor(0.5)
         for found in (torch.minimum(mine, total), total + mine, torch.where(total > 0, mine, total), total.add_(mine)):
             assert recorder.devices.of(found) == CUDA
-        with pytest.raises(RuntimeError, match="on the same device"):
-            mine.add_(total)
+        for met in (lambda: mine.add_(total), lambda: torch.stack([total, mine]), lambda: torch.stack([mine, total])):
+            with pytest.raises(RuntimeError, match="on the same device"):
+                met()

@@ -39,13 +39,29 @@ def _of_numbers(args: Sequence[Any]) -> bool:
 
 
 class _WideNumbers(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Operators that make narrow numbers of whole ones, or of nothing, make float64 of them."""
+    """Operators that make narrow numbers of whole ones, or of nothing, make float64 of them. Random numbers are those that are
+    drawn usually: in float64 they would be others, and what is left out of them no error."""
+
+    def __init__(self, usual: torch.dtype) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.usual = usual
+        """The dtype of what is made where nobody asks for one."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
         options = dict(kwargs or {})
+        if torch.Tag.nondeterministic_seeded in func.tags:
+            return self._drawn(func, args, options)
         if options.get("dtype") is torch.float32 and not _of_numbers(args):
             options["dtype"] = torch.float64
         return func(*args, **options)
+
+    def _drawn(self, func: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+        """What an operator gives that may draw random numbers."""
+        if any(one.name == "dtype" and one.default_value is None for one in func._schema.arguments):
+            return func(*args, **{"dtype": self.usual} | options)
+        if not func._schema.is_mutable or args[0].dtype is not torch.float64:
+            return func(*args, **options)
+        return args[0].copy_(func(args[0].to(self.usual), *args[1:], **options))
 
 
 @contextmanager
@@ -55,7 +71,7 @@ def wide_numbers() -> Iterator[None]:
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
-        with _WideNumbers():  # type: ignore[no-untyped-call]
+        with _WideNumbers(before):
             yield
     finally:
         torch.set_default_dtype(before)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from torch import nn
 
 from rlkernel.evaluator.judging.references.reference_calls import exact_outputs
+from rlkernel.reference import load_reference
 
 
 class Casting(nn.Module):
@@ -111,3 +113,21 @@ def test_who_does_not_run_without_casts_keeps_them() -> None:
     outputs = exact_outputs(model, [torch.linspace(0.1, 2.0, 1000)], 0)
     assert outputs is not None and outputs[0].dtype is torch.bfloat16
     assert float(model.calls) == 1.0, "state is as that call leaves it"
+
+
+@pytest.mark.parametrize("line", ["", "torch.backends.cudnn.benchmark = True", "torch.set_default_device('cuda')", "# cuda"])
+def test_what_forward_makes_is_wide_in_a_file_that_has_surroundings(line: str) -> None:
+    """Such a file's calls have its default dtypes, and a call that is widened has float64 in their place."""
+    text = f"""
+import torch
+{line}
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.zeros(4, 4) @ x + x
+def get_inputs():
+    return [torch.rand(4, 4)]
+"""
+    reference = load_reference(text, small=False)
+    outputs = exact_outputs(reference.model(0), reference.inputs(0), 0)
+    assert outputs is not None and outputs[0].dtype is torch.float64
+    assert torch.get_default_dtype() is torch.float32

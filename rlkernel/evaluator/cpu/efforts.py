@@ -6,8 +6,9 @@ what else a kernel computes for an element does not become less where a problem 
 whole numbers are places and masks, which a kernel may do without where its blocks are filled. Elements that masks leave out
 count, so that a block that is not filled takes as much for each of its elements as one that is. What the elements of a block
 share, such as a factor of their row, becomes less for each of them where blocks are larger, and is not asked for. What is
-computed on larger blocks than any that is stored, as for a histogram, may become less for each element that is stored, or for
-each that is loaded, and not for both.
+computed on larger blocks than any that is stored, as for a histogram, may become less for each element that is stored. Then it
+may not become less for each that is loaded, nor for each of the problem's inputs: who loads a row again in each turn of a loop
+loads less, too, where it takes fewer.
 Source: ours.
 """
 
@@ -23,11 +24,12 @@ FEW = 4.0
 """Operations for an element below which a kernel is not asked: those that a mask takes may be most of them."""
 Effort = tuple[float, float, float]
 """Floating-point operations, and elements of the blocks that are stored, and of those that are loaded."""
-Part = tuple[float, float, float, float, float]
-"""The same, and those of the operations that a block's elements do not share, and of these those on larger blocks."""
-
-
-NOTHING: Part = (0.0, 0.0, 0.0, 0.0, 0.0)
+Part = tuple[float, float, float, float, float, float]
+"""The same, those of the operations that a block's elements do not share, of these those on larger blocks, and the loaded
+elements that masks leave in."""
+NOTHING: Part = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+LEAST_FILLED = 0.125
+"""The share of a loaded block that counts as filled at the least, however much of it masks leave out."""
 
 
 class Efforts:
@@ -38,23 +40,24 @@ class Efforts:
 
     def note(self, source: str, counts: Counts) -> None:
         """A kernel was launched."""
-        more = counts.on_floats, counts.lanes, counts.loaded, counts.for_elements, counts.for_larger
-        operations, stored, loaded, unshared, larger = map(add, self._of.get(source, NOTHING), more)
-        self._of[source] = operations, stored, loaded, unshared, larger
+        more = counts.on_floats, counts.lanes, counts.loaded, counts.for_elements, counts.for_larger, counts.inside
+        operations, stored, loaded, unshared, larger, inside = map(add, self._of.get(source, NOTHING), more)
+        self._of[source] = operations, stored, loaded, unshared, larger, inside
 
     def of(self, program: Program) -> dict[int, Effort]:
         """Function -> the effort of its launches, where `program` ran."""
         numbers = {function.source: index for index, function in reversed([*enumerate(program.functions)])}
         return {numbers[source]: effort[:3] for source, effort in self._of.items() if source in numbers}
 
-    def share(self, full: Mapping[int, Effort], program: Program) -> float:
+    def share(self, full: Mapping[int, Effort], program: Program, growth: float) -> float:
         """How much of what kernels compute here for their elements they compute at full shape, where `program` has these efforts;
-        1 where nothing is known."""
+        1 where nothing is known. growth: how many times as many elements the problem's inputs have there."""
         done = expected = 0.0
         for function, (operations, stores, loads) in full.items():
-            _, stored, loaded, here, larger = self._of.get(program.functions[function].source, NOTHING)
+            _, stored, loaded, here, larger, inside = self._of.get(program.functions[function].source, NOTHING)
             if stored and stores and here >= FEW * stored:
                 more = stores / stored
+                of_loads = max(loads / loaded, growth * max(LEAST_FILLED, inside / loaded)) if loaded else more
                 done += operations
-                expected += (here - larger) * more + larger * min(more, loads / loaded if loaded else more)
+                expected += (here - larger) * more + larger * min(more, of_loads)
         return done / expected if expected else 1.0

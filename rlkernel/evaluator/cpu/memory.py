@@ -184,6 +184,7 @@ class Memory(Arithmetic):
             self.counts.widest = max(self.counts.widest, math.prod(shape))
         else:
             self.counts.loaded += math.prod(shape)
+            self.counts.inside += addresses.size
         self.left_out |= (unknown and not self.last_turn) or missing > 0
         if not self.dry:
             self._note_undone(missing, write=write)

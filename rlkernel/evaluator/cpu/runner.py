@@ -141,6 +141,12 @@ def _outputs(reply: wire.Body, output: Any, inputs: Sequence[torch.Tensor], stat
     )
 
 
+def _growth(request: RunRequest, inputs: Sequence[torch.Tensor]) -> float:
+    """How many times as many elements the inputs have at full shape."""
+    full = sum(math.prod(spec.shape) for spec in request.full_specs.inputs)
+    return full / max(1, sum(tensor.numel() for tensor in inputs))
+
+
 def _run(request: RunRequest, body: bytes) -> bytes:
     small, other, full = request.program, request.other or request.program, request.full
     compiled = {step_number(step): config for step, config in request.configs.items()}
@@ -175,7 +181,7 @@ def _run(request: RunRequest, body: bytes) -> bytes:
         interpreter.machine.pace = None
         rounds.append(_outputs(reply, output, inputs, module.watched(one)))
         if index == 0:
-            effort = machine.efforts.share(priced.efforts, full)
+            effort = machine.efforts.share(priced.efforts, full, _growth(request, one.inputs))
             work = int(pace.work) * _forwards(request)
             made, most = partial(Module, small, interpreter, configs, one), PATIENCE * pace.work + LEAST_PATIENCE
             tunes = tried.shows(machine, partial(made, tried), one, (output, inputs, module.watched(one)), most)

@@ -22,15 +22,15 @@ def efforts(**counts: tuple[float, float]) -> Efforts:
 
 def test_less_for_each_element_is_a_share_of_what_is_computed_here() -> None:
     here = efforts(a=(2400.0, 100.0))
-    assert here.share(efforts(a=(8e6, 1e6)).of(PROGRAM), PROGRAM) == pytest.approx(1 / 3)
-    assert here.share(efforts(a=(24e6, 1e6)).of(PROGRAM), PROGRAM) == pytest.approx(1.0)
-    assert here.share(efforts(a=(96e6, 1e6)).of(PROGRAM), PROGRAM) == pytest.approx(4.0)
+    assert here.share(efforts(a=(8e6, 1e6)).of(PROGRAM), PROGRAM, 1.0) == pytest.approx(1 / 3)
+    assert here.share(efforts(a=(24e6, 1e6)).of(PROGRAM), PROGRAM, 1.0) == pytest.approx(1.0)
+    assert here.share(efforts(a=(96e6, 1e6)).of(PROGRAM), PROGRAM, 1.0) == pytest.approx(4.0)
 
 
 def test_a_kernel_counts_by_what_it_would_compute_at_full_shape() -> None:
     """One that adds up the parts of a split sum hardly counts beside the one that makes them."""
     here = efforts(a=(100.0, 10.0), b=(160.0, 10.0))
-    assert here.share(efforts(a=(1e6, 1e5), b=(100.0, 100.0)).of(PROGRAM), PROGRAM) > 0.99
+    assert here.share(efforts(a=(1e6, 1e5), b=(100.0, 100.0)).of(PROGRAM), PROGRAM, 1.0) > 0.99
 
 
 def test_launches_of_one_kernel_are_one_effort() -> None:
@@ -41,8 +41,8 @@ def test_launches_of_one_kernel_are_one_effort() -> None:
 
 def test_nothing_is_said_of_what_is_launched_or_stores_at_one_size_alone() -> None:
     full = efforts(a=(1.0, 100.0), b=(1.0, 0.0)).of(PROGRAM)
-    assert efforts(b=(100.0, 1.0), c=(100.0, 1.0)).share(full, PROGRAM) == 1.0
-    assert efforts(a=(100.0, 0.0)).share(full, PROGRAM) == 1.0
+    assert efforts(b=(100.0, 1.0), c=(100.0, 1.0)).share(full, PROGRAM, 1.0) == 1.0
+    assert efforts(a=(100.0, 0.0)).share(full, PROGRAM, 1.0) == 1.0
 
 
 def test_what_the_elements_of_a_block_share_is_not_asked_for() -> None:
@@ -52,7 +52,7 @@ def test_what_the_elements_of_a_block_share_is_not_asked_for() -> None:
     for elements in (1.0,) * 16 + (8.0,) * 4:
         counts.compute(elements, floats=True)
     here.note("a", counts)
-    assert here.share(efforts(a=(4112.0, 1024.0)).of(PROGRAM), PROGRAM) == pytest.approx(4112 / 4096)
+    assert here.share(efforts(a=(4112.0, 1024.0)).of(PROGRAM), PROGRAM, 1.0) == pytest.approx(4112 / 4096)
 
 
 def test_single_numbers_that_are_stored_share_nothing() -> None:
@@ -68,7 +68,7 @@ def test_whole_numbers_and_kernels_of_few_operations_are_not_asked() -> None:
         counts.compute(8.0, floats=floats)
     here.note("a", counts)
     assert here.of(PROGRAM) == {0: (16.0, 8.0, 0.0)}
-    assert here.share(efforts(a=(8.0, 8.0)).of(PROGRAM), PROGRAM) == 1.0, "two operations for an element"
+    assert here.share(efforts(a=(8.0, 8.0)).of(PROGRAM), PROGRAM, 1.0) == 1.0, "two operations for an element"
 
 
 @pytest.mark.parametrize(
@@ -86,9 +86,33 @@ def test_what_is_computed_on_larger_blocks_than_are_stored_goes_by_those_that_ar
     """A histogram of 16 bins here and of 64 at full shape."""
 
     def of(turns: float, bins: float) -> Efforts:
-        counts, made = Counts(lanes=bins, widest=int(bins), loaded=2048.0), Efforts()
+        counts, made = Counts(lanes=bins, widest=int(bins), loaded=2048.0, inside=2048.0), Efforts()
         counts.compute(turns * 2048.0, floats=True)
         made.note("a", counts)
         return made
 
-    assert of(10.0, 16.0).share(of(turns, bins).of(PROGRAM), PROGRAM) == pytest.approx(share)
+    assert of(10.0, 16.0).share(of(turns, bins).of(PROGRAM), PROGRAM, 1.0) == pytest.approx(share)
+
+
+@pytest.mark.parametrize(
+    ("turns", "filled", "share"),
+    [
+        (34, 1.0, 1.0),
+        (2, 1.0, 2 / 34),  # two of 34 turns, each of which loads the row: 16 times as many rows, and less is loaded
+        (34, 0.35, 1.0),
+        (2, 0.35, 2 / 34 / 0.35),
+        (2, 0.01, 2 / 34 / 0.125),
+    ],
+)
+def test_who_loads_less_because_it_takes_fewer_turns_computes_less(turns: int, filled: float, share: float) -> None:
+    """Rows of 1,024 numbers, of which 1,024 in place of 64 are summed; `filled` is what masks leave in here."""
+
+    def of(rows: float, turns: int, filled: float) -> Efforts:
+        loaded = rows * turns * 1024.0
+        counts, made = Counts(lanes=rows, widest=1, loaded=loaded, inside=filled * loaded), Efforts()
+        counts.compute(loaded, floats=True)
+        made.note("a", counts)
+        return made
+
+    here, full = of(64.0, 34, filled), of(1024.0, turns, 1.0).of(PROGRAM)
+    assert here.share(full, PROGRAM, 16.0) == pytest.approx(share)

@@ -62,6 +62,8 @@ class Counts:
     """Elements of the blocks that are stored, those that masks leave out, too."""
     loaded: float = 0.0
     """The same of blocks that are loaded."""
+    inside: float = 0.0
+    """Of these, the elements that masks leave in."""
     widest: int = 0
     """The elements of the largest block that is stored."""
     by_elements: dict[float, float] = field(default_factory=dict)
@@ -155,6 +157,7 @@ class Counts:
         self.dots += other.dots * factor
         self.lanes += other.lanes * factor
         self.loaded += other.loaded * factor
+        self.inside += other.inside * factor
         self.deepest = max(self.deepest, other.deepest)
         self.waited += other.waited * factor
         largest, work = self.largest, other.work

@@ -35,21 +35,22 @@ def widths(brief: Brief) -> bool:
     return brief.widths
 
 
+async def hides(looks: Looks, one: Candidate, source: str, hidden: Callable[[Brief], bool]) -> bool:
+    """Whether the problem's file at some sizes hides what its full shape shows."""
+    return hidden(await looks.stages.brief(one.oracle, replace(one.problem, source=source)))
+
+
 async def show(
     looks: Looks, one: Candidate, right: Iterable[str], hidden: Callable[[Brief], bool]
 ) -> Evaluation | Undecided | str:  # fmt: skip
     """What is wrong with a candidate that is right at the first sizes where longer ones show what is `hidden` at these; the
     problem's file at such sizes where it is right. right: the file at longer sizes at which it is known to be. Undecided where
     there are no such sizes at which it could be judged."""
-
-    async def hides(source: str) -> bool:
-        return hidden(await looks.stages.brief(one.oracle, replace(one.problem, source=source)))
-
     for source in right:
-        if not await hides(source):
+        if not await hides(looks, one, source, hidden):
             return source
     for look in await looks.stages.lengthened(one.oracle, one.problem, heads_pay=True):
-        if await hides(look.source):
+        if await hides(looks, one, look.source, hidden):
             continue
         look, again = await _look(looks, one, look)
         if not isinstance(again, Judged) or not again.same_work:

@@ -57,7 +57,7 @@ from rlkernel.evaluator.judging.verdict import LIMITED
 from rlkernel.evaluator.processes.child import Child
 from rlkernel.evaluator.program.schema import Launch, Program
 from rlkernel.evaluator.program.variant import Variant
-from rlkernel.evaluator.second_looks.confirming import confirm, fill, places, show, widths
+from rlkernel.evaluator.second_looks.confirming import confirm, fill, hides, places, show, widths
 from rlkernel.evaluator.second_looks.excusing import excuse
 from rlkernel.evaluator.second_looks.looking import Candidate, Looks, is_whole, kernels_failed
 from rlkernel.evaluator.second_looks.texts import has_small_sizes, repeated_sizes, without_asserts
@@ -271,6 +271,11 @@ class SecondLooks:
         wrong = await confirm(self._looks, one, again) if again.short else None
         if isinstance(wrong, Evaluation):
             return wrong
+        if await hides(self._looks, one, one.problem.source, places):
+            shown = await show(self._looks, one, (), places)
+            if isinstance(shown, Evaluation):
+                return shown
+            wrong = wrong or (shown if isinstance(shown, Undecided) else None)
         chance = await vary(self._looks, one, one.problem.source, again, excused=True)
         return (chance if isinstance(chance, Evaluation) else None) if chance else told(right, wrong)
 

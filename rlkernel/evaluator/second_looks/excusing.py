@@ -13,7 +13,7 @@ from rlkernel.evaluator.judging.undecided import Undecided, told
 from rlkernel.evaluator.judging.verdict import failed
 from rlkernel.evaluator.messages.children import Extent
 from rlkernel.evaluator.messages.oracle import Longer
-from rlkernel.evaluator.second_looks.confirming import MOST_CONFIRMING
+from rlkernel.evaluator.second_looks.confirming import MOST_CONFIRMING, hides, places
 from rlkernel.evaluator.second_looks.looking import Candidate, Looks, halvings_of, is_whole
 from rlkernel.evaluator.second_looks.varying import vary
 from rlkernel.types import Evaluation, Status
@@ -68,6 +68,8 @@ async def excuse(
         decided |= isinstance(again, Ended) and one.own is None and not repeated
         if lighter is None or not isinstance(again, Judged):
             continue
+        if again.evaluation.correct and await hides(looks, one, lighter.source, places):
+            continue  # who leaves out a window is right among fewer keys than it has
         if again.evaluation.correct:
             wrong = await _refute(looks, one, lighter.sizes, again.short) if again.short else None
             if isinstance(wrong, Evaluation):

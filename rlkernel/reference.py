@@ -140,7 +140,7 @@ def load_reference(source: str, *, small: bool, name: str = "reference") -> Refe
                 exec(compile(source, filename, "exec", dont_inherit=True), namespace)
             defaults = as_set()
         except OutOfTime as error:
-            took = f"importing it took more than {IMPORT_SECONDS:g} s of processor time{_where(error, name)}"
+            took = f"importing it took more than {IMPORT_SECONDS:g} s of processor time{where(error, name)}"
             raise BrokenReference(f"{name}: {took}; compute in Model and get_inputs, not in the file's own lines") from None
         except (Exception, SystemExit) as error:  # any failure of the file's own code becomes one line about the file
             raise BrokenReference(f"{name}: importing it raised {describe(error, name)}") from error
@@ -233,10 +233,10 @@ def describe(error: BaseException, name: str) -> str:
     message = " ".join(str(error).split())
     absent = error.name if isinstance(error, ModuleNotFoundError) else None
     hint = f"; {INSTALL.get(absent, 'install it')}" if absent else ""
-    return f"{type(error).__name__}{_where(error, name)}: {message}"[:300] + hint
+    return f"{type(error).__name__}{where(error, name)}: {message}"[:300] + hint
 
 
-def _where(error: BaseException, name: str) -> str:
+def where(error: BaseException, name: str) -> str:
     """` on line 7`: the last line in the reference's own text that an error has passed; nothing where there is none."""
     line, trace = None, error.__traceback__
     while trace is not None:

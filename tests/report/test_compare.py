@@ -251,6 +251,8 @@ def test_the_figure_goes_beside_the_runs_and_never_into_one(
         assert main(["compare", *given]) == 0
         figure = Path(capsys.readouterr().out.splitlines()[-1].removeprefix("figure: "))
         assert figure.resolve() == tmp_path / place / "compare.png" and figure.is_file()
+        every = [given[0], *sorted(map(str, figure.parent.iterdir()))] if place == "arms" else given  # as `arms/*` has it
+        assert main(["compare", *every]) == 0 and capsys.readouterr().out.endswith("compare.png\n")
         figure.unlink()
     assert not list(Path.cwd().iterdir())
     assert main(["compare", str(tmp_path / "arms"), "--figure", str(runs[0] / "manifest.json" / "x.png")]) == 2

@@ -28,12 +28,15 @@ from rlkernel.evaluator.trace.passing import decode_spec, encode_output
 from rlkernel.evaluator.trace.pretrained import made_of_configs
 from rlkernel.evaluator.trace.recorder import Recorder
 from rlkernel.evaluator.trace.shims import answering_as
-from rlkernel.reference import Reference
+from rlkernel.processor_time import OutOfTime, at_most
+from rlkernel.reference import Reference, where
 from rlkernel.surroundings import surroundings
 from rlkernel.types import Precision
 
 TENSORS = "return tensors, or lists or dicts of them, or change an input"
 """What a forward that does neither should do."""
+TRACE_SECONDS = 100.0
+"""The processor time that construction and two forwards may take on tensors without data."""
 
 
 class TracedReference:
@@ -55,7 +58,12 @@ class TracedReference:
                 )
         self.recorder = Recorder(trusted=True)
         with answering_as(profile), without_kernels(reference.name), recording(self.recorder), surroundings(reference.defaults):
-            self._trace(reference.namespace)
+            try:
+                with at_most(TRACE_SECONDS):
+                    self._trace(reference.namespace)
+            except OutOfTime as error:
+                took = f"a call without data had not ended after {TRACE_SECONDS:g} s of processor time"
+                raise BrokenReference(f"{self.name}: {took}{where(error, self.name)}; is there an end to its loops?") from None
         reference.check_fixed(self.program.state)
         self.asks_values = self.recorder.reading.asked
         """Whether forward does what values of its inputs say."""

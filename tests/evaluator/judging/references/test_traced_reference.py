@@ -12,6 +12,7 @@ from rlkernel.errors import BrokenReference
 from rlkernel.evaluator.devices import H200
 from rlkernel.evaluator.judging.costs.needs import need
 from rlkernel.evaluator.judging.preparing import prepare
+from rlkernel.evaluator.judging.references import traced_reference
 from rlkernel.evaluator.judging.references.traced_reference import TENSORS, TracedReference
 from rlkernel.evaluator.program.schema import Op
 from rlkernel.evaluator.trace import reading
@@ -308,3 +309,13 @@ def test_a_reference_may_ask_how_many_values_are_distinct_and_what_weights_it_ha
     steps = [step for step in program.forward if isinstance(step, Op)]
     assert [step.kwargs["size"] for step in steps if step.op == "aten.nonzero_static.default"] == [5]
     assert [step.op for step in program.init if isinstance(step, Op)].count("aten.linalg_qr.default") == 1
+
+
+def test_a_forward_that_never_ends_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(traced_reference, "TRACE_SECONDS", 0.3)
+    endless = load_reference(PRODUCT.replace("return x @ x", "while True: x.dim()"), small=False, name="mine.py")
+    with pytest.raises(BrokenReference) as refused:
+        TracedReference(endless, H200)
+    assert str(refused.value) == (
+        "mine.py: a call without data had not ended after 0.3 s of processor time on line 7; is there an end to its loops?"
+    )

@@ -28,7 +28,7 @@ from rlkernel.evaluator.program.first_call import Touched
 from rlkernel.evaluator.program.schema import Launch, Program
 from rlkernel.evaluator.program.variant import Kept, Specs, Traced, Variant
 from rlkernel.evaluator.stages import Stages, nonsense
-from rlkernel.types import Evaluation, Problem, Status
+from rlkernel.types import Evaluation, Precision, Problem, Status
 
 
 class TooLong(Exception):
@@ -151,7 +151,7 @@ class CpuJudge:
                 matches=compared.matches, other_mode_only=compared.other and small.other is not None, detail=compared.detail,
                 error=compared.error, close=compared.close, times=Times.modelled(brief.reference_us, modelled_us),
                 floor_us=told.floor_us, products=brief.products, least_share=told.least_share,
-                reference_ops=brief.reference_ops,
+                reference_ops=brief.reference_ops, strict=stages.config.precision is Precision.STRICT,
             )  # fmt: skip
             unfilled = ran.unfilled or bool(_without_programs(small.program) - _without_programs(full.program))
             short = frozenset(extent for extent in ran.short if not is_side(extent.place))

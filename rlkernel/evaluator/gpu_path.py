@@ -24,7 +24,7 @@ from rlkernel.evaluator.processes.child import Child
 from rlkernel.evaluator.program.schema import Launch, Program
 from rlkernel.evaluator.program.variant import Specs, Traced
 from rlkernel.evaluator.stages import Stages
-from rlkernel.types import Evaluation, OpFact, Problem
+from rlkernel.types import Evaluation, OpFact, Precision, Problem
 
 
 class GpuPath:
@@ -104,6 +104,7 @@ def facts_of(stay: Stay, task: Task, brief: Brief, times: Times | None) -> Facts
         program=program, kernels=chosen, rows=rows, live=live, matches=judged.matches,
         other_mode_only=judged.other_mode and task.other is not None, detail=judged.detail, error=judged.error,
         close=judged.close, times=times, floor_us=brief.measured_floor_us, reference_ops=_reference_ops(stay.known),
+        strict=task.precision is Precision.STRICT,
     )  # fmt: skip
 
 

@@ -28,6 +28,8 @@ are needed at the small shape alone are a part of it: among the red team's hones
 last program alone finishes a sum."""
 LEAST_WHERE_TOLD = 0.5
 """The same where memory tells how much is computed: rows of lengths fill another share of their blocks where they are longer."""
+SMALL_ERROR = 1e-2
+"""Below it, tf32 may be why an output is wrong."""
 ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+")
 """Where an object is, as Python prints it."""
 
@@ -119,6 +121,8 @@ class Facts:
     """The share of what kernels compute for an element at the shape that was checked which they compute at full shape."""
     told: bool = False
     """Whether memory tells how much that is."""
+    strict: bool = False
+    """Whether nobody may compute products in tf32."""
 
 
 def launch_facts(facts: Facts, total: float) -> tuple[LaunchFact, ...]:
@@ -164,10 +168,19 @@ def _own_randomness(facts: Facts) -> str:
     )
 
 
+def _own_tf32(facts: Facts) -> str:
+    """What to say of a small error of a candidate whose products are in tf32, Triton's default, where nobody may use it."""
+    if not facts.strict or not 0.0 < facts.error < SMALL_ERROR or not any(kernel.tf32 for kernel in facts.kernels.values()):
+        return ""
+    return '; its tl.dot computes in tf32, which strict precision does not allow: pass input_precision="ieee"'
+
+
 def _status(facts: Facts, launches: tuple[LaunchFact, ...]) -> tuple[Status, str]:
     """The status and its detail. What is wrong is told before what is idle, and that before what is impossible."""
     if not facts.matches:
-        return (Status.INCONSISTENT if facts.other_mode_only else Status.INCORRECT), facts.detail + _own_randomness(facts)
+        return (Status.INCONSISTENT if facts.other_mode_only else Status.INCORRECT), facts.detail + _own_randomness(
+            facts
+        ) + _own_tf32(facts)
     if facts.tunes:
         return Status.INCORRECT, FIRST_CALL
     if not facts.same_work:

@@ -118,3 +118,16 @@ def test_what_leads_to_elements_stands_for_no_products_that_are_needed_whole() -
     assert combine(replace(facts, rows=[less]), Seconds()).detail.startswith("94% of the operations of the reference's products")
     assert combine(replace(facts, rows=[all_of_it]), Seconds()).correct
     assert combine(replace(facts, rows=[less], least_share=0.3), Seconds()).correct
+
+
+@pytest.mark.parametrize(
+    ("strict", "tf32", "error", "told"),
+    [(True, True, 3e-4, True), (True, True, 0.1, False), (True, False, 3e-4, False), (False, True, 3e-4, False)],
+)
+def test_a_small_error_of_a_product_in_tf32_is_told_where_nobody_may_use_it(
+    strict: bool, tf32: bool, error: float, told: bool
+) -> None:  # fmt: skip
+    kernels = {0: replace(BINARY, tf32=tf32)}
+    wrong = replace(FACTS, matches=False, times=None, strict=strict, error=error, kernels=kernels, detail="output is wrong")
+    hint = '; its tl.dot computes in tf32, which strict precision does not allow: pass input_precision="ieee"'
+    assert combine(wrong, Seconds()).detail == "output is wrong" + told * hint

@@ -19,6 +19,7 @@ from rlkernel.commands.evaluate import problem_of, read_file, result_json, warn
 from rlkernel.commands.native import audited, judged_rows
 from rlkernel.errors import BrokenReference, EvaluatorFailed, UsageError
 from rlkernel.evaluator.config import EvaluatorConfig
+from rlkernel.evaluator.judging.undecided import is_undecided
 from rlkernel.evaluator.native.agreement import summary, summary_line
 from rlkernel.training.placement import open_any_pool
 from rlkernel.types import Problem
@@ -166,6 +167,12 @@ def statuses(cases: Sequence[Case], out: Path) -> Counter[str]:
     return found
 
 
+def undecided_cases(cases: Sequence[Case], out: Path) -> int:
+    """How many of the cases are `correct` as far as they could be judged: longer sizes could not."""
+    wanted, rows = {case.id for case in cases}, map(json.loads, out.read_text().splitlines())
+    return sum(row["id"] in wanted and row["status"] == "correct" and is_undecided(row.get("detail", "")) for row in rows)
+
+
 def status_table(counts: Mapping[str, int]) -> Table:
     """How many cases have each status, the most frequent one first."""
     table = Table(box=None, pad_edge=False)
@@ -186,6 +193,8 @@ def _conclude(cases: Sequence[Case], out: Path, broken: Mapping[str, list[str]],
     if count := sum(map(len, broken.values())):
         counts["not judged"] = count
     console.print(status_table(counts))
+    if some := undecided_cases(cases, out):
+        console.print(f"{some} of the correct: what is longer could not be judged, see their `detail`", highlight=False)
     console.print(f"results: {out}", soft_wrap=True, markup=False, highlight=False)
     if count:
         raise UsageError(f"{count} of {len(cases)} cases could not be judged; the lines above say why")

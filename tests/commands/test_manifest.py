@@ -15,9 +15,10 @@ from rich.console import Console
 
 from rlkernel.commands import manifest as manifests
 from rlkernel.commands.cli import main
-from rlkernel.commands.manifest import evaluate_manifest, finished_ids, read_manifest
+from rlkernel.commands.manifest import evaluate_manifest, finished_ids, read_manifest, undecided_cases
 from rlkernel.errors import BrokenReference, UsageError
 from rlkernel.evaluator.config import EvaluatorConfig
+from rlkernel.evaluator.judging.undecided import Undecided, undecided
 from rlkernel.types import Evaluation, Problem, Status
 
 RED_TEAM = Path(__file__).parents[1] / "red_team"
@@ -64,6 +65,10 @@ def test_the_end_tells_every_status_and_the_bar_comes_to_its_end(
     assert why == f"id{len(rows) - 2} and 1 more: b.py: it is broken"
     assert [" ".join(line.split()) for line in table] == ["status cases", *(f"{name} {count}" for name, count in ordered)]
     assert path == [f"results: {out}"] and max(map(len, table)) <= 100
+    found = [json.loads(line) for line in out.read_text().splitlines()]
+    open_still = [row | {"detail": undecided("", {"ROWS": 16}, Undecided.LONGER)} for row in found if row["status"] != "crash"]
+    out.write_text("".join(json.dumps(row) + "\n" for row in open_still))
+    assert undecided_cases(read_manifest(tmp_path / "cases.jsonl"), out) == counts["correct"]
     assert f" {len(rows) - 1}/{len(rows) - 1} " in bar and "…" not in bar, "the bar counts the broken ones, and is not cut"
 
 

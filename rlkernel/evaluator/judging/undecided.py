@@ -32,6 +32,15 @@ class Undecided(StrEnum):
     TIME = "nothing could be judged in time; judge it on a GPU, or give smaller sizes as SMALL in the problem file"
 
 
+def is_undecided(detail: str) -> bool:
+    """Whether the detail of a verdict says that sizes could not be judged at which it might be another one.
+
+    >>> is_undecided(undecided("", {"ROWS": 16}, Undecided.LONGER)), is_undecided("kernel f failed")
+    (True, False)
+    """
+    return any(detail.endswith(f" alone: {why}") for why in Undecided)
+
+
 def undecided(detail: str, sizes: Mapping[str, Any], why: Undecided) -> str:
     """The detail of a verdict that no look at other sizes could decide: what was found, at which sizes, and what is open.
 

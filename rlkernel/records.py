@@ -10,8 +10,7 @@ from dataclasses import fields, is_dataclass, make_dataclass
 from types import SimpleNamespace
 from typing import Any
 
-FILE = "reference"
-"""The module's name of a reference file that is executed."""
+from rlkernel.types import FILE
 
 
 def is_named_tuple(value: Any) -> bool:

@@ -22,10 +22,11 @@ from torch.nn.parameter import is_lazy
 
 from rlkernel.errors import BrokenReference
 from rlkernel.processor_time import OutOfTime, at_most
-from rlkernel.records import FILE, is_record, values_of
+from rlkernel.records import is_record, values_of
 from rlkernel.reference_text import apply_small, parsed
 from rlkernel.seeds import WORDS, Stream, following, noting, seed_generators
 from rlkernel.surroundings import NAMES_A_GPU, SETS, USUAL, Defaults, as_set, surrounded, surroundings
+from rlkernel.types import FILE
 
 REQUIRED = ("Model", "get_inputs")
 INIT_INPUTS = "get_init_inputs"

@@ -7,6 +7,7 @@ What a file has compiled by `torch.compile` runs eagerly.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from rlkernel import autocast
 from rlkernel.cuda_objects import Generator, answers, properties
 from rlkernel.patched import patched
+from rlkernel.types import FILE
 
 NAMES_A_GPU = "cuda"
 """The word that a file's text has where it may ask for a GPU."""
@@ -180,9 +182,18 @@ def _host_in_place_of_a_gpu() -> Iterator[None]:
         yield
 
 
-_ANSWERS: dict[str, Any] = answers(
-    properties(name="NVIDIA H200", arch=90, memory=141 * 10**9, processors=132, l2=60 << 20, shared=232_448)
-)
+def _asked_by_a_file() -> bool:
+    """Whether a file itself asks who calls this. A library that it calls is told what is so: it would load a model's weights onto
+    the GPU, in threads of its own, past all that stands in a GPU's place."""
+    return sys._getframe(2).f_globals.get("__name__") == FILE
+
+
+def _available() -> bool:
+    return _asked_by_a_file()
+
+
+_CARD = properties(name="NVIDIA H200", arch=90, memory=141 * 10**9, processors=132, l2=60 << 20, shared=232_448)
+_ANSWERS: dict[str, Any] = {**answers(_CARD), "is_available": _available}
 """What `torch.cuda` answers where the host is in a GPU's place. A file that finds one available asks on what that can do."""
 _BASE: Any = torch._C.TensorBase
 _CLAIMS: dict[Any, Any] = {
@@ -204,7 +215,7 @@ class _Here(TorchFunctionMode):
         self.autocast = autocast.set_dtype()
         if func is torch.Tensor.cuda or func is torch.Tensor.pin_memory:
             return args[0]
-        if func in _CLAIMS:
+        if func in _CLAIMS and _asked_by_a_file():
             return _CLAIMS[func]
         if func is torch.device:
             return func(*args, **(kwargs or {}))

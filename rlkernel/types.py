@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
 
+FILE = "reference"
+"""The module's name of a reference file that is executed."""
 Timing = Literal["modelled", "measured"]
 Trust = Literal["traced", "native"]
 """How a verdict was found. `traced`: on a Program, so that nothing of the candidate's Python ran. `native`: on what the

@@ -11,6 +11,7 @@ from rlkernel.evaluator.judging.references.traced_reference import TracedReferen
 from rlkernel.evaluator.trace.shims import answering_as
 from rlkernel.reference import load_reference
 from rlkernel.surroundings import as_set, surroundings
+from rlkernel.types import FILE as NAME_OF_A_FILE
 
 FILE = """
 import torch
@@ -126,9 +127,11 @@ def test_without_a_gpu_a_file_may_choose_what_it_would_on_one() -> None:
 
 @NO_GPU
 def test_without_a_gpu_a_file_may_ask_what_one_can_do_and_is_told_what_its_trace_tells() -> None:
-    """Who finds one available asks on: `torch.cuda.is_available() and torch.cuda.get_device_capability()[0] >= 8`."""
+    """Who finds one available asks on: `torch.cuda.is_available() and torch.cuda.get_device_capability()[0] >= 8`. A library that
+    it calls finds none: it would load weights there."""
+    of_a_file = eval("lambda: torch.cuda.is_available()", {"torch": torch, "__name__": NAME_OF_A_FILE})
     with surroundings():
-        assert torch.cuda.is_available() and torch.cuda.device_count() == 1
+        assert of_a_file() and not torch.cuda.is_available() and torch.cuda.device_count() == 1
         found = torch.cuda.get_device_properties(0), torch.cuda.get_device_capability(), torch.cuda.mem_get_info()
         torch.cuda.init()
         torch.cuda.set_device(0)

@@ -25,7 +25,10 @@ from rlkernel.training import command
 from tests.echo import ScriptedEvaluator
 
 ROOT = Path(rlkernel.__file__).parent.parent
-PAGES = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))}
+PAGES = {
+    path.name: path.read_text(encoding="utf-8")
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "evaluator").glob("*.md")))
+}
 PROGRAMS = ("make", "python", "rlkernel", "pip", "wandb", "accelerate", "torchrun", "ray")
 """First words of a command in an indented block; in a block of `sh`, every line is one."""
 SETTING = re.compile(r"[A-Z_]+=\S*")

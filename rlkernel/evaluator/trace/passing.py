@@ -16,7 +16,8 @@ from rlkernel.evaluator.program.values import Pairs, TensorRef, Value
 from rlkernel.evaluator.trace.kernels import bounded
 from rlkernel.evaluator.trace.pretrained import decode_config
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable, stand_in
-from rlkernel.records import FILE, record_as, record_of
+from rlkernel.records import record_as, record_of
+from rlkernel.types import FILE
 
 NONE: Mapping[str, Any] = MappingProxyType({})
 

@@ -188,12 +188,8 @@ def _asked_by_a_file() -> bool:
     return sys._getframe(2).f_globals.get("__name__") == FILE
 
 
-def _available() -> bool:
-    return _asked_by_a_file()
-
-
 _CARD = properties(name="NVIDIA H200", arch=90, memory=141 * 10**9, processors=132, l2=60 << 20, shared=232_448)
-_ANSWERS: dict[str, Any] = {**answers(_CARD), "is_available": _available}
+_ANSWERS: dict[str, Any] = {**answers(_CARD), "is_available": lambda: _asked_by_a_file()}
 """What `torch.cuda` answers where the host is in a GPU's place. A file that finds one available asks on what that can do."""
 _BASE: Any = torch._C.TensorBase
 _CLAIMS: dict[Any, Any] = {

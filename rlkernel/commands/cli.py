@@ -140,14 +140,14 @@ class Compare:
         from rlkernel.report import compare, compare_report
         from rlkernel.report.summary import Window
 
-        if not any(path.name != FIGURE for path in self.paths):
+        runs = [path for path in self.paths if path.name != FIGURE]  # `runs/arms/*` has the figure of the last time
+        if not runs:
             raise UsageError("nothing to compare: give run directories or report folders of at least two arms")
         if self.step is not None and self.late:
             raise UsageError("--step and --late exclude each other: leave one out")
         if self.problems < 0:
             raise UsageError(f"--problems {self.problems}: use 0 for none, or a positive number")
         window = Window(step=self.step) if self.step is not None else Window(share=0.5) if self.late else Window(last=1)
-        runs = [path for path in self.paths if path.name != FIGURE]  # `runs/arms/*` has the figure of the last time
         pairs, timing = compare.compare_arms(runs, self.metric, window)
         figure = self.figure or compare.beside(runs[0]) / FIGURE
         try:

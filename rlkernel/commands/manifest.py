@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -157,20 +157,24 @@ async def _judge(
     return broken
 
 
+def _results(cases: Sequence[Case], out: Path) -> Iterator[dict[str, Any]]:
+    """The lines of the cases in a results file. Raises UsageError where one has no status."""
+    wanted = {case.id for case in cases}
+    for row in map(json.loads, out.read_text().splitlines()):
+        if row["id"] in wanted:
+            if not isinstance(row.get("status"), str):
+                raise UsageError(f"--out {out}: the line of {row['id']!r} has no status, so it is no result; name another file")
+            yield row
+
+
 def statuses(cases: Sequence[Case], out: Path) -> Counter[str]:
     """How many of the cases have each status in a results file. Raises UsageError where the line of a case has none."""
-    wanted, found = {case.id for case in cases}, Counter[str]()
-    for row in map(json.loads, out.read_text().splitlines()):
-        if row["id"] in wanted and not isinstance(row.get("status"), str):
-            raise UsageError(f"--out {out}: the line of {row['id']!r} has no status, so it is no result; name another file")
-        found.update([row["status"]] if row["id"] in wanted else [])
-    return found
+    return Counter(row["status"] for row in _results(cases, out))
 
 
 def undecided_cases(cases: Sequence[Case], out: Path) -> int:
     """How many of the cases are `correct` as far as they could be judged: longer sizes could not."""
-    wanted, rows = {case.id for case in cases}, map(json.loads, out.read_text().splitlines())
-    return sum(row["id"] in wanted and row["status"] == "correct" and is_undecided(row.get("detail", "")) for row in rows)
+    return sum(row["status"] == "correct" and is_undecided(row.get("detail", "")) for row in _results(cases, out))
 
 
 def status_table(counts: Mapping[str, int]) -> Table:

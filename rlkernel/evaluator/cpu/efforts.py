@@ -15,7 +15,7 @@ Source: ours.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from operator import add
+from dataclasses import dataclass
 
 from rlkernel.evaluator.judging.costs.counts import Counts
 from rlkernel.evaluator.program.schema import Program
@@ -24,40 +24,59 @@ FEW = 4.0
 """Operations for an element below which a kernel is not asked: those that a mask takes may be most of them."""
 Effort = tuple[float, float, float]
 """Floating-point operations, and elements of the blocks that are stored, and of those that are loaded."""
-Part = tuple[float, float, float, float, float, float]
-"""The same, those of the operations that a block's elements do not share, of these those on larger blocks, and the loaded
-elements that masks leave in."""
-NOTHING: Part = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 LEAST_FILLED = 0.125
 """The share of a loaded block that counts as filled at the least, however much of it masks leave out."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What one kernel has done in all its launches."""
+
+    operations: float = 0.0
+    """On floating-point numbers."""
+    stored: float = 0.0
+    loaded: float = 0.0
+    """Elements of the blocks that are stored and loaded."""
+    inside: float = 0.0
+    """Elements of the blocks that are loaded, as far as masks leave them in."""
+    unshared: float = 0.0
+    """Operations that a block's elements do not share."""
+    larger: float = 0.0
+    """Operations on larger blocks than any that is stored."""
+
+    def and_of(self, counts: Counts) -> _Part:
+        """The same with one more launch."""
+        return _Part(
+            self.operations + counts.on_floats, self.stored + counts.lanes, self.loaded + counts.loaded,
+            self.inside + counts.inside, self.unshared + counts.for_elements, self.larger + counts.for_larger,
+        )  # fmt: skip
 
 
 class Efforts:
     """The efforts of kernels, by their texts."""
 
     def __init__(self) -> None:
-        self._of: dict[str, Part] = {}
+        self._of: dict[str, _Part] = {}
 
     def note(self, source: str, counts: Counts) -> None:
         """A kernel was launched."""
-        more = counts.on_floats, counts.lanes, counts.loaded, counts.for_elements, counts.for_larger, counts.inside
-        operations, stored, loaded, unshared, larger, inside = map(add, self._of.get(source, NOTHING), more)
-        self._of[source] = operations, stored, loaded, unshared, larger, inside
+        self._of[source] = self._of.get(source, _Part()).and_of(counts)
 
     def of(self, program: Program) -> dict[int, Effort]:
         """Function -> the effort of its launches, where `program` ran."""
         numbers = {function.source: index for index, function in reversed([*enumerate(program.functions)])}
-        return {numbers[source]: effort[:3] for source, effort in self._of.items() if source in numbers}
+        return {numbers[source]: (p.operations, p.stored, p.loaded) for source, p in self._of.items() if source in numbers}
 
     def share(self, full: Mapping[int, Effort], program: Program, growth: float) -> float:
         """How much of what kernels compute here for their elements they compute at full shape, where `program` has these efforts;
         1 where nothing is known. growth: how many times as many elements the problem's inputs have there."""
         done = expected = 0.0
         for function, (operations, stores, loads) in full.items():
-            _, stored, loaded, here, larger, inside = self._of.get(program.functions[function].source, NOTHING)
-            if stored and stores and here >= FEW * stored:
-                more = stores / stored
-                of_loads = max(loads / loaded, growth * max(LEAST_FILLED, inside / loaded)) if loaded else more
+            here = self._of.get(program.functions[function].source, _Part())
+            if here.stored and stores and here.unshared >= FEW * here.stored:
+                more = of_loads = stores / here.stored
+                if here.loaded:
+                    of_loads = max(loads / here.loaded, growth * max(LEAST_FILLED, here.inside / here.loaded))
                 done += operations
-                expected += (here - larger) * more + larger * min(more, of_loads)
+                expected += (here.unshared - here.larger) * more + here.larger * min(more, of_loads)
         return done / expected if expected else 1.0

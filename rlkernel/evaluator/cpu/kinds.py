@@ -112,8 +112,8 @@ class Kinds:
         self._leave(inside, inside > inside[self._index])
 
     def own(self, storage: int, elements: Array, sectors: Array, spanned: float) -> float:
-        """Of the bytes that an access spans in its sectors, those that the followed program has not touched before: at most.
-        All of them where no other programs are looked at. Both arrays are in order."""
+        """The bytes that an access spans in its sectors and that the followed program has not touched before: at most. All of
+        them where no other programs are looked at. Both arrays are in order."""
         if self.count == 1 or not elements.size:
             return spanned
         what = storage, int(elements[0]), int(elements[-1]), int(elements.size)

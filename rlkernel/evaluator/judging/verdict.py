@@ -178,9 +178,8 @@ def _own_tf32(facts: Facts) -> str:
 def _status(facts: Facts, launches: tuple[LaunchFact, ...]) -> tuple[Status, str]:
     """The status and its detail. What is wrong is told before what is idle, and that before what is impossible."""
     if not facts.matches:
-        return (Status.INCONSISTENT if facts.other_mode_only else Status.INCORRECT), facts.detail + _own_randomness(
-            facts
-        ) + _own_tf32(facts)
+        detail = facts.detail + _own_randomness(facts) + _own_tf32(facts)
+        return (Status.INCONSISTENT if facts.other_mode_only else Status.INCORRECT), detail
     if facts.tunes:
         return Status.INCORRECT, FIRST_CALL
     if not facts.same_work:

@@ -175,7 +175,7 @@ class Priced:
     told: bool = False
     """Whether a loop ends where a whole number of the inputs says."""
     efforts: dict[Kernel, tuple[Amount, Amount, Amount]] = field(default_factory=dict)
-    """Kernel -> its operations, and the elements of the blocks that it stores."""
+    """Kernel -> its operations, and the elements of the blocks that it stores, and of those that it loads."""
     held: tuple[Held, ...] = ()
     """The comparisons with a fixed number that were not made where results are compared, or with nothing above zero."""
     by_chance: bool = False

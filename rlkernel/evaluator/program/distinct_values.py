@@ -28,7 +28,7 @@ def _unique(number_of: NumberOf, tensor: torch.Tensor, sorted: bool = True, inve
         return None
     length = number_of(tensor, lambda values: torch.tensor(_DISTINCT(values).numel()))
     rows, order = tensor.reshape(-1).sort()
-    values, places, times = _runs(rows, rows[1:] != rows[:-1], length, order if inverse else None, counts)
+    values, places, times = _runs(rows, length, order if inverse else None, counts)
     return values, places.reshape(tensor.shape) if inverse else places, times
 
 
@@ -36,7 +36,7 @@ def _unique_dim(
     number_of: NumberOf, tensor: torch.Tensor, dim: int, sorted: bool = True, inverse: bool = False, counts: bool = False
 ) -> Found:
     del sorted
-    rows = tensor.movedim(dim, 0).flatten(1) if tensor.dim() > 1 else tensor.unsqueeze(1)
+    rows = _rows_along(tensor, dim)
     if not tensor.numel() or rows.shape[1] > MOST_COLUMNS:
         return None
     length = number_of(tensor, lambda values: torch.tensor(_DISTINCT(values, dim=dim).shape[dim]))
@@ -44,7 +44,7 @@ def _unique_dim(
     for column in reversed(rows[:, :-1].unbind(1)):
         order = order.index_select(0, column.index_select(0, order).argsort(stable=True))
     rows = rows.index_select(0, order)
-    values, places, times = _runs(rows, (rows[1:] != rows[:-1]).any(1), length, order if inverse else None, counts)
+    values, places, times = _runs(rows, length, order if inverse else None, counts)
     return _laid_along(values, tensor, dim), places, times
 
 
@@ -58,7 +58,7 @@ def _unique_consecutive(
     length = number_of(tensor, lambda values: torch.tensor(_RUNS(values).numel()))
     rows = tensor.reshape(-1)
     order = torch.arange(rows.numel(), device=rows.device) if inverse else None
-    values, places, times = _runs(rows, rows[1:] != rows[:-1], length, order, counts)
+    values, places, times = _runs(rows, length, order, counts)
     return values, places.reshape(tensor.shape) if inverse else places, times
 
 
@@ -68,23 +68,30 @@ def _unique_dim_consecutive(
     if not tensor.numel():
         return None
     length = number_of(tensor, lambda values: torch.tensor(_RUNS(values, dim=dim).shape[dim]))
-    rows = tensor.movedim(dim, 0).flatten(1) if tensor.dim() > 1 else tensor.unsqueeze(1)
+    rows = _rows_along(tensor, dim)
     order = torch.arange(rows.shape[0], device=rows.device) if inverse else None
-    values, places, times = _runs(rows, (rows[1:] != rows[:-1]).any(1), length, order, counts)
+    values, places, times = _runs(rows, length, order, counts)
     return _laid_along(values, tensor, dim), places, times
 
 
 def _runs(
-    rows: torch.Tensor, differ: torch.Tensor, length: int, order: torch.Tensor | None, counts: bool
+    rows: torch.Tensor, length: int, order: torch.Tensor | None, counts: bool
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The first of each run of equal rows, where equal ones stand side by side. differ: whether a row and the next one do;
-    order: where each row was before, if the place of each is wanted."""
+    """The first of each run of equal rows, or numbers, where equal ones stand side by side. order: where each row was before, if
+    the place of each is wanted."""
+    differ = rows[1:] != rows[:-1]
+    differ = differ.any(1) if rows.dim() > 1 else differ
     first = torch.cat([differ.new_ones(1), differ])
     begins = torch.nonzero_static(first, size=length).squeeze(1)
     values, none = rows.index_select(0, begins), begins.new_empty(0)
     places = none if order is None else torch.empty_like(order).scatter_(0, order, first.cumsum(0) - 1)
     ends = torch.cat([begins[1:], begins.new_full((1,), rows.shape[0])]) if counts else none
     return values, places, ends - begins if counts else none
+
+
+def _rows_along(tensor: torch.Tensor, dim: int) -> torch.Tensor:
+    """What stands at each place of an axis, as a row."""
+    return tensor.movedim(dim, 0).flatten(1) if tensor.dim() > 1 else tensor.unsqueeze(1)
 
 
 def _laid_along(rows: torch.Tensor, tensor: torch.Tensor, dim: int) -> torch.Tensor:

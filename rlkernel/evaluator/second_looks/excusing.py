@@ -68,9 +68,9 @@ async def excuse(
         decided |= isinstance(again, Ended) and one.own is None and not repeated
         if lighter is None or not isinstance(again, Judged):
             continue
-        if again.evaluation.correct and await hides(looks, one, lighter.source, places):
-            continue  # who leaves out a window is right among fewer keys than it has
         if again.evaluation.correct:
+            if await hides(looks, one, lighter.source, places):
+                continue  # who leaves out a window is right among fewer keys than it has
             wrong = await _refute(looks, one, lighter.sizes, again.short) if again.short else None
             if isinstance(wrong, Evaluation):
                 return wrong

@@ -34,7 +34,7 @@ class Counts:
     traffic: dict[int, float] = field(default_factory=dict)
     """Storage index (order of tensor arguments) -> bytes moved in 32-byte sectors, reads and writes."""
     spanned: dict[int, float] = field(default_factory=dict)
-    """The same without what lies before the first and behind the last element that an access touches in each sector."""
+    """Storage index -> bytes moved, without those before the first and behind the last element of an access in each sector."""
     apart: dict[int, float] = field(default_factory=dict)
     """The bytes of these that are read, where what several programs read by one access counts once: at least all that is read."""
     stored: dict[int, float] = field(default_factory=dict)
@@ -61,9 +61,9 @@ class Counts:
     lanes: float = 0.0
     """Elements of the blocks that are stored, those that masks leave out, too."""
     loaded: float = 0.0
-    """The same of blocks that are loaded."""
+    """Elements of the blocks that are loaded, those that masks leave out, too."""
     inside: float = 0.0
-    """Of these, the elements that masks leave in."""
+    """Elements of the blocks that are loaded, as far as masks leave them in."""
     widest: int = 0
     """The elements of the largest block that is stored."""
     by_elements: dict[float, float] = field(default_factory=dict)
@@ -113,7 +113,7 @@ class Counts:
 
     @property
     def for_larger(self) -> float:
-        """Those of these that are on values larger than any block that is stored, as of what is added up or counted."""
+        """The floating-point operations on values larger than any block that is stored, as of what is added up or counted."""
         return sum(done for size, done in self.by_elements.items() if size > self.widest)
 
     def queue_up(self, addresses: np.ndarray[Any, Any], each: float) -> None:

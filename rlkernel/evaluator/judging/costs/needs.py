@@ -91,11 +91,12 @@ class _Counting(Recorder):  # type: ignore[no-untyped-call]
     def record_call(self, name: str, call: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
         result = super().record_call(name, call, args, kwargs)
         with torch._C.DisableTorchFunction():
-            for made in _tensors(result):
-                if (nbytes := made.untyped_storage().nbytes()) > self._profile.memory_bytes:
+            made = _tensors(result)
+            for tensor in made:
+                if (nbytes := tensor.untyped_storage().nbytes()) > self._profile.memory_bytes:
                     raise TooMuchMemory(nbytes, self._profile)
             if self.counts:
-                self._count(_tensors([args, kwargs]), _tensors(result))
+                self._count(_tensors([args, kwargs]), made)
         return result
 
     def _count(self, read: list[torch.Tensor], made: list[torch.Tensor]) -> None:

@@ -65,28 +65,29 @@ class _WideNumbers(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 @contextmanager
+def _double_by_default() -> Iterator[torch.dtype]:
+    """Inside, the default dtype is float64. Gives the usual one."""
+    usual = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        yield usual
+    finally:
+        torch.set_default_dtype(usual)
+
+
+@contextmanager
 def wide_numbers() -> Iterator[None]:
     """Inside, what would be made in float32 of whole numbers, such as an angle of a place, is made in float64: then what float32
     loses there is part of the reference's own error, and what its text rounds on purpose is rounded still."""
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    try:
-        with _WideNumbers(before):
-            yield
-    finally:
-        torch.set_default_dtype(before)
+    with _double_by_default() as usual, _WideNumbers(usual):
+        yield
 
 
 @contextmanager
 def without_casts() -> Iterator[None]:
     """Inside, what would be cast to a narrower floating-point dtype, or made in one, is float64."""
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    try:
-        with _Wide():  # type: ignore[no-untyped-call]
-            yield
-    finally:
-        torch.set_default_dtype(before)
+    with _double_by_default(), _Wide():  # type: ignore[no-untyped-call]
+        yield
 
 
 class _UsualDtypes(TorchFunctionMode):

@@ -12,7 +12,8 @@ it.
 Expected outcome: best of history rises with the turns in every arm, by its definition. The last turn rises less, or falls. `top`
 and `window` are above `full`, whose context is full after about six turns of the small policy.
 
-Cost: 4 arms of 15 turns; answers repeat, so that the cache helps. With the preset `h200`, half a minute per run on an H200.
+Cost: 4 arms of 15 turns, of half the trajectories that a validation has; answers repeat, so that the cache helps. With the preset
+`h200`, half a minute per run on an H200 where nothing runs beside it.
 """
 
 from __future__ import annotations
@@ -22,17 +23,15 @@ import json
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 import anyio
 
 from algorithms import CONTEXTS
 from experiments import arms
+from experiments.refining import Unit, finished, measure_all
 from rlkernel.commands.asked import Preset, check_limit
 from rlkernel.commands.experiment import Experiment
 from rlkernel.commands.experiment import report as write_reports
@@ -41,18 +40,12 @@ from rlkernel.commands.plan import RUN_NAME
 from rlkernel.config import METHODS, Run, code_of, to_json
 from rlkernel.errors import GOES_ON, UsageError, exit_status
 from rlkernel.evaluator.cards import gpus
-from rlkernel.interfaces import Evaluator
-from rlkernel.metrics import rollout_metrics, timing
-from rlkernel.refine import Context, refine_groups, until
+from rlkernel.refine import Context
 from rlkernel.report.claims import Claim
 from rlkernel.report.curves import Panel
 from rlkernel.report.report import Story
 from rlkernel.report.summary import Window
-from rlkernel.rollout import derive_seed
 from rlkernel.runs import checkpoints
-from rlkernel.runs import directory as rundir
-from rlkernel.runs.outcomes import write_outcomes
-from rlkernel.types import Group
 
 TURNS = 15
 ARMS: Mapping[str, Context] = {name: cls() for name, cls in CONTEXTS.items()}
@@ -110,25 +103,17 @@ class Flags:
     """Directory of the runs and the report."""
     seeds: tuple[int, ...] | None = None
     """Seeds to run. Without it, the preset's."""
+    together: int = len(ARMS)
+    """Units, each an arm and a seed, that are measured side by side: one policy samples for them, and one evaluator judges."""
     model: str | None = None
     """`small`, or a directory or name; without it, the trained arm's final weights where they exist."""
     turns: int = TURNS
     rollouts: int | None = None
-    """Trajectories per problem; without it, as in the preset's validation."""
+    """Trajectories per problem; without it, half as many as in the preset's validation."""
     max_new_tokens: int | None = None
     """Longest answer of a turn in tokens. Without it, as in training."""
     problems: int | None = None
     """Only the first so many problems of the validation split."""
-
-
-@dataclass(frozen=True)
-class Unit:
-    """One arm and seed: what is measured or taken from disk as a whole."""
-
-    arm: str
-    run: Run
-    """The model, problems, environment, reward, lengths and seed. Nothing of it trains."""
-    directory: Path
 
 
 def weights(preset: Preset, seed: int, out: Path) -> str:
@@ -145,15 +130,22 @@ def weights(preset: Preset, seed: int, out: Path) -> str:
     return str(found[max(found)]) if found else trained.model
 
 
+def refined(preset: Preset) -> Run:
+    """The run whose problems, policy and sizes test-time scaling has at a preset. A unit takes several times the turns of a
+    validation, so it has half the trajectories."""
+    base = preset.adapt(TRAINED)
+    problems = tuple(problem for problem in base.problems if problem.split == "validation")
+    return replace(base, problems=problems, turns=TURNS, validation_rollouts=max(1, base.validation_rollouts // 2))
+
+
 def plan(flags: Flags, preset: Preset) -> list[Unit]:
     """What is to be measured, seed by seed. A directory's name holds a hash of everything that decides the outcome."""
     units = []
     for seed in flags.seeds or preset.seeds:
-        base = preset.adapt(TRAINED)
-        problems = tuple(problem for problem in base.problems if problem.split == "validation")[: flags.problems]
+        base = refined(preset)
         run = replace(
             base,
-            problems=problems,
+            problems=base.problems[: flags.problems],
             seed=seed,
             turns=flags.turns,
             model=flags.model or weights(preset, seed, flags.out),
@@ -163,93 +155,8 @@ def plan(flags: Flags, preset: Preset) -> list[Unit]:
         for arm, context in ARMS.items():
             what = json.dumps([to_json(replace(run, name=arm)), to_json(context), code_of([run, context])], sort_keys=True)
             directory = flags.out / "refined" / f"{arm}-seed{seed}-{hashlib.sha256(what.encode()).hexdigest()[:8]}"
-            units.append(Unit(arm, replace(run, name=arm), directory))
+            units.append(Unit(context, replace(run, name=arm), directory))
     return units
-
-
-def finished(unit: Unit) -> bool:
-    """Whether the numbers of a unit are complete on disk."""
-    manifest = rundir.read_manifest(unit.directory)
-    return manifest is not None and "finished" in manifest
-
-
-async def measure(unit: Unit, policy: Any, pool: Evaluator) -> tuple[Group, ...]:
-    """Sample all problems and trajectories of a unit. Seeds are those of a run's validation."""
-    run = unit.run
-    return await refine_groups(
-        run.problems,
-        run.validation_rollouts,
-        policy,
-        pool,
-        run.environment,
-        run.reward,
-        ARMS[unit.arm],
-        run.turns,
-        seed=derive_seed(run.seed, "validation"),
-    )
-
-
-def write(unit: Unit, groups: Sequence[Group], evaluator: Evaluator, started: Mapping[str, Any]) -> None:
-    """Write a unit as a training run is written, with turns for steps, so that tables, figures and claims can read it.
-
-    started: the manifest as it was when the unit began.
-    """
-    from rlkernel.runs.log import transcript
-    from rlkernel.training.placement import describe
-
-    unit.directory.mkdir(parents=True, exist_ok=True)
-    facts = {"evaluator": describe(evaluator), "context": to_json(ARMS[unit.arm]), "timing": timing(groups)}
-    rundir.write_manifest(unit.directory, {**started, **facts})
-    rows = []
-    (unit.directory / "outcomes.jsonl").unlink(missing_ok=True)
-    for turn in range(1, unit.run.turns + 1):
-        sofar = until(groups, turn)
-        rows.append({"split": "validation", "step": turn, **rollout_metrics(sofar)})
-        write_outcomes(unit.directory, "validation", turn, sofar)
-    (unit.directory / rundir.METRICS).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    best = [max(group.trajectories, key=lambda t: t.best.reward) for group in groups]
-    texts = [transcript(t, unit.run.environment.prompt(t.problem)) for t in best]
-    lines = [json.dumps({"split": "validation", "step": unit.run.turns, **text}) + "\n" for text in texts]
-    (unit.directory / rundir.TRANSCRIPTS).write_text("".join(lines), encoding="utf-8")
-    rundir.finish(unit.directory)
-
-
-async def refine_all(units: Sequence[Unit], flags: Flags, started: float) -> bool:
-    """Measure what is missing. Returns whether all units are finished: False when the time limit came first."""
-    # Seconds' worth of libraries, which `--list` need not wait for.
-    import torch
-
-    from rlkernel.policy.hf import open_policy
-    from rlkernel.policy.load import load_model
-    from rlkernel.training.placement import evaluator_of, open_evaluator
-
-    waiting = [unit for unit in units if not finished(unit)]
-    if not waiting:
-        return True
-    first = waiting[0].run
-    # One seed for all units, so that a verdict is the same whichever of them are finished already.
-    demand = replace(evaluator_of(first), seed=0)
-    async with open_evaluator(demand, flags.out / "evaluations") as pool:
-        for name, units_of in groupby(waiting, key=lambda unit: unit.run.model):
-            model, tokenizer = load_model(name)
-            if torch.cuda.is_available():
-                model.to("cuda")
-            run = waiting[0].run
-            async with open_policy(
-                model,
-                tokenizer,
-                max_new_tokens=run.max_new_tokens,
-                temperature=run.temperature,
-                engine=run.engine,
-                lease=pool.lease if pool.shares else nullcontext,
-            ) as policy:
-                for unit in units_of:
-                    if flags.limit_seconds is not None and time.monotonic() - started >= flags.limit_seconds:
-                        return False
-                    print(f"{unit.arm} seed {unit.run.seed}: {unit.run.turns} turns", file=sys.stderr, flush=True)
-                    manifest = rundir.new_manifest(unit.run)
-                    write(unit, await measure(unit, policy, pool), pool, manifest)
-    return True
 
 
 def main(argv: Sequence[str]) -> int:
@@ -270,7 +177,7 @@ def run(flags: Flags) -> int:
     if flags.seeds is not None and not flags.seeds:
         raise UsageError("--seeds is empty: give at least one, e.g. --seeds 0 1")
     check_limit(flags.limit_seconds)
-    for flag in ("turns", "rollouts", "max_new_tokens", "problems"):
+    for flag in ("together", "turns", "rollouts", "max_new_tokens", "problems"):
         given = getattr(flags, flag)
         if given is not None and given < 1:
             raise UsageError(f"--{flag.replace('_', '-')} {given}: at least 1")
@@ -279,11 +186,12 @@ def run(flags: Flags) -> int:
     if flags.list:
         for unit in units:
             answers = unit.run.turns * unit.run.validation_rollouts * len(unit.run.problems)
-            print(f"{unit.arm:8} seed {unit.run.seed}  {answers:,} answers of {unit.run.model}  {to_json(ARMS[unit.arm])}")
+            print(f"{unit.run.name:8} seed {unit.run.seed}  {answers:,} answers of {unit.run.model}  {to_json(unit.context)}")
         return 0
     if preset.gpu and not gpus.select("auto") and not all(finished(unit) for unit in units):
         raise UsageError(f"--preset {name} needs a GPU, and there is none: use --preset cpu")
-    if not anyio.run(partial(refine_all, units, flags, started)):
+    until = None if flags.limit_seconds is None else started + flags.limit_seconds
+    if not anyio.run(partial(measure_all, units, flags.together, flags.out / "evaluations", until)):
         print(f"stopped after {flags.limit_seconds:g} s: the same command goes on", file=sys.stderr)
         return GOES_ON
     order = {arm: i for i, arm in enumerate(ARMS)}
@@ -291,7 +199,7 @@ def run(flags: Flags) -> int:
     seeds = sorted({int(name["seed"]) for name in names if name} | {unit.run.seed for unit in units})
     # Seeds of earlier commands are reported, too.
     units = [unit for unit in plan(replace(flags, seeds=tuple(seeds)), preset) if finished(unit)]
-    directories = [unit.directory for unit in sorted(units, key=lambda unit: order[unit.arm])]
+    directories = [unit.directory for unit in sorted(units, key=lambda unit: order[unit.run.name])]
     write_reports(Experiment("sequential_scaling", {}, arms.PRESETS, STORY), directories, flags.out)
     return 0
 

@@ -204,9 +204,7 @@ def collect(runs: Path) -> Iterator[Found]:
         yield Found(name, experiment.story, chosen, preset, bands_of(chosen))
     refined = [run for run in _finished(runs / "refined") if run.arm in sequential_scaling.ARMS]
     chosen = _ordered(_one_scale(refined, _refined_scale), list(sequential_scaling.ARMS))
-    own_sizes = ("model", "problems")  # the policy that is refined, on the validation problems alone
-    keys = [key for key in SCALE if key not in own_sizes]
-    preset = _preset(chosen[0], sequential_scaling.TRAINED, keys) if chosen else ""
+    preset = _refined_preset(chosen[0]) if chosen else ""
     yield Found("sequential_scaling", sequential_scaling.STORY, chosen, preset, bands_of(chosen))
 
 
@@ -263,6 +261,15 @@ def _preset(run: RunRecord, arm: Run, keys: Sequence[str]) -> str:
         if all(run.manifest["run"].get(key) == dump[key] for key in keys):
             return name
     return ""
+
+
+def _refined_preset(run: RunRecord) -> str:
+    """The preset whose sizes a run of test-time scaling has, or nothing: of two, the one whose policy it refined."""
+    found = run.manifest["run"]
+    dumps = {name: to_json(sequential_scaling.refined(arms.PRESETS[name])) for name in sequential_scaling.PRESETS}
+    keys = [*(key for key in SCALE if key != "model"), "turns"]  # each seed may refine its own weights
+    named = [name for name, dump in dumps.items() if all(found[key] == dump[key] for key in keys)]
+    return next(iter(sorted(named, key=lambda name: dumps[name]["model"] != found["model"])), "")
 
 
 def _ordered(runs: Sequence[RunRecord], order: Sequence[str]) -> tuple[RunRecord, ...]:

@@ -11,7 +11,7 @@ from rlkernel.report.summary import RunRecord
 
 def cost_lines(runs: Sequence[RunRecord]) -> list[str]:
     """The line that says how long the runs took, where they recorded it."""
-    if not all(_seconds(run) for run in runs):
+    if not all(_span(run) or _seconds(run) for run in runs):
         return []
     seconds = occupied(runs)
     what = "card-minutes" if all(run.manifest["machine"]["gpus"] for run in runs) else "minutes of a machine"
@@ -24,13 +24,20 @@ def occupied(runs: Sequence[RunRecord]) -> float:
     spans: dict[str, list[tuple[float, float]]] = {}
     alone = 0.0
     for run in runs:
-        cards, starts = run.manifest["machine"].get("cards"), run.manifest.get("starts", ())
-        if cards and len(starts) == 1:
-            begin, end = (datetime.fromisoformat(str(at)).timestamp() for at in (starts[0]["at"], run.manifest["finished"]))
-            spans.setdefault(cards[0], []).append((begin, end))
+        if span := _span(run):
+            spans.setdefault(run.manifest["machine"]["cards"][0], []).append(span)
         else:
             alone += _seconds(run)
     return alone + sum(_union(own) for own in spans.values())
+
+
+def _span(run: RunRecord) -> tuple[float, float] | None:
+    """When a run that was never resumed held the card that it names, in seconds since 1970; None for any other."""
+    starts = run.manifest.get("starts", ())
+    if not run.manifest["machine"].get("cards") or len(starts) != 1:
+        return None
+    begin, end = (datetime.fromisoformat(str(at)).timestamp() for at in (starts[0]["at"], run.manifest["finished"]))
+    return begin, end
 
 
 def _union(spans: Sequence[tuple[float, float]]) -> float:

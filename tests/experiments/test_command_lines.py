@@ -14,7 +14,7 @@ from rlkernel.commands import experiment
 
 BEGIN = {
     **dict.fromkeys((*NAMES, "all"), "rlkernel.training.command.main"),
-    "sequential_scaling": "experiments.sequential_scaling.refine_all",
+    "sequential_scaling": "experiments.sequential_scaling.measure_all",
     "estimator_bias": "experiments.estimator_bias.study",
     "off_policy_bias": "experiments.off_policy_bias.study",
     "cold_start": "experiments.cold_start.command.make",

@@ -27,6 +27,9 @@ def test_arms_are_measured_once_and_reported_by_turns(
         *("--preset", "cpu", "--turns", "2", "--rollouts", "1", "--problems", "1", "--seeds", "0", "--max-new-tokens", "4"),
         *("--out", str(out), "--model", str(tmp_path / "model")),
     ]
+    assert main([*argv, "--limit-seconds", "0.001", "--together", "3"]) == 75  # no unit begins after the limit
+    assert not list(out.glob("refined/*"))
+    capsys.readouterr()
     assert main(argv) == 0
     printed = capsys.readouterr().out
     assert "unclear: More turns help" in printed or "not recorded: More turns help" in printed

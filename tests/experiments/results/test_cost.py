@@ -33,4 +33,10 @@ def test_who_does_not_say_where_or_was_resumed_counts_alone(other: RunRecord) ->
 
 
 def test_runs_that_recorded_no_time_have_no_cost() -> None:
-    assert cost_lines([run("10:00:00", "10:10:00", "a", seconds=0.0)]) == []
+    assert cost_lines([run("10:00:00", "10:10:00", None, seconds=0.0)]) == []
+
+
+def test_runs_without_seconds_of_their_steps_cost_what_they_held_of_a_card() -> None:
+    """Units of test-time scaling: two side by side for 12 minutes, as above."""
+    beside = [run("10:00:00", "10:10:00", "a", seconds=0.0), run("10:05:00", "10:12:00", "a", seconds=0.0)]
+    assert cost_lines(beside)[0] == "**Cost**: 12 card-minutes, 6.0 per run, shared arms included."

@@ -16,7 +16,7 @@ from experiments.catalogue import NAMES, load
 from experiments.checked_in import read
 from experiments.results import transcripts
 from experiments.results.archive import index
-from experiments.results.command import collect, main
+from experiments.results.command import _refined_preset, collect, main
 from experiments.results.figure import distinct
 from experiments.results.numbers import manifest
 from experiments.results.pages import Found, page
@@ -437,3 +437,11 @@ def test_refined_runs_of_other_turns_or_policies_are_another_scale(tmp_path: Pat
         rundir.update_manifest(write(tmp_path / "refined" / f"top-c{seed}", run, 0.6), context={"class": "TopTurns"})
     # Four of checkpoints at 15 turns against three of 9 turns and two of the cold start.
     assert chosen(tmp_path, "sequential_scaling") == [("top", seed, 0.6) for seed in range(4)]
+
+
+@pytest.mark.parametrize("preset", sequential_scaling.PRESETS)
+def test_refined_runs_name_the_preset_whose_policy_they_refined(preset: str, tmp_path: Path) -> None:
+    """The sizes of `world` and `world_shown` are equal; the policy is not."""
+    unit = sequential_scaling.plan(sequential_scaling.Flags(out=tmp_path, seeds=(0,)), arms.PRESETS[preset])[0]
+    assert _refined_preset(read_run(write(tmp_path / "unit", unit.run, 0.5))) == preset
+    assert _refined_preset(read_run(write(tmp_path / "shorter", replace(unit.run, turns=9), 0.5))) == ""

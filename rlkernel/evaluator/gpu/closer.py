@@ -20,6 +20,7 @@ from rlkernel.evaluator.gpu.exact import measured
 from rlkernel.evaluator.judging.errors.comparison import Match, compare_tensor
 from rlkernel.evaluator.judging.errors.error_passes import ByTorch, Measure
 from rlkernel.evaluator.judging.errors.own_error import UNSTEADY, OwnError, steady
+from rlkernel.evaluator.judging.errors.several_right import compare_with_any
 from rlkernel.evaluator.judging.errors.tolerance import beside, of_state, tolerance
 from rlkernel.evaluator.judging.errors.wavering import some_give, with_other_roundings
 from rlkernel.evaluator.judging.references.flags import judging
@@ -78,9 +79,11 @@ class _Side:
         right, too, as is what tensor cores choose otherwise."""
         steadily, same = self.own.steady, self.exact.shape == self.wanted.shape
         match = self._against(self.exact if same and steadily else self.wanted, allowed)
-        if not match.matches and match.numeric:
-            chosen = (self._against(choice, allowed) for choice in self.choices)
-            match = next((one for one in chosen if one.matches), match)
+        if not match.matches and match.numeric and self.choices and same:
+            sides = [side for side in (self.exact, *self.choices) if side.shape == self.found.shape]
+            shared = overlapping(self.found)
+            chosen = compare_with_any(self.found, sides, allowed=allowed, overlapping=shared, where=self.where)
+            match = chosen if chosen.matches else match
         if match.matches or steadily or not same:
             return match
         other = self._against(self.exact, beside(self.wanted.dtype, self.own, precision))

@@ -12,6 +12,7 @@ from rlkernel.evaluator.judging.errors.choices import Choice
 from rlkernel.evaluator.judging.errors.comparison import LENT, Match, bits, compare_structure, compare_tensor
 from rlkernel.evaluator.judging.errors.own_error import OwnError
 from rlkernel.evaluator.judging.errors.place import place_of
+from rlkernel.evaluator.judging.errors.several_right import compare_with_any
 from rlkernel.evaluator.judging.errors.tolerance import tolerance
 from rlkernel.evaluator.judging.errors.wavering import some_give
 from rlkernel.evaluator.messages.judgement import InputFate, Tolerance
@@ -113,11 +114,9 @@ def compare_round(
             )
             match = other if other.matches else match
         if not match.matches and match.numeric and index in expected.rounded:
-            allowed, sides = expected.allowed[index], expected.rounded[index]
-            others = (
-                compare_tensor(found, side, side, allowed=allowed, overlapping=overlapping[index], where=where) for side in sides
-            )
-            match = next((other for other in others if other.matches), match)
+            sides = [side for side in (expected.exact[index], *expected.rounded[index]) if side.shape == found.shape]
+            other = compare_with_any(found, sides, allowed=expected.allowed[index], overlapping=overlapping[index], where=where)
+            match = other if other.matches else match
         if not match.matches and index in expected.choices and not overlapping[index]:
             chosen = expected.choices[index].allows(found, expected.reference[index])
             match = Match(True, "") if chosen else match

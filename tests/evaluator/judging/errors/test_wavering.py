@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 import torch
 from torch import nn
 
 from rlkernel.evaluator.judging.drawing import draw_rounds
-from rlkernel.evaluator.judging.errors.wavering import moved, some_give, wavers, with_other_roundings
+from rlkernel.evaluator.judging.errors.wavering import CALLS, MORE_CALLS, moved, some_give, wavers, with_other_roundings
 from rlkernel.evaluator.judging.references.reference_calls import call, tensors_of
 from rlkernel.reference import load_reference
 from rlkernel.types import Precision
@@ -64,6 +64,34 @@ def test_numbers_that_some_rounding_gives(found: list[int], right: bool) -> None
     x = torch.cat([torch.linspace(0, 1, 4)[None], NEIGHBOURS])
     turns = with_other_roundings(lambda: Answer(lambda x: torch.tanh(x).argmax(1)), lambda: [x.clone()], 0)
     assert some_give(torch.tensor(found), torch.tensor([3, 2]), 0, turns) is right
+
+
+@pytest.mark.parametrize(("rows", "left", "asked"), [(1000, 1, 29), (1000, 2, CALLS), (1, 1, 29)])
+def test_more_calls_are_made_where_few_numbers_are_left(rows: int, left: int, asked: int) -> None:
+    """The 29th call gives what no other one does: it is asked for one number of a thousand, and not for two."""
+    wanted = torch.zeros(rows, dtype=torch.int64)
+    found = wanted.clone()
+    found[:left] = 3
+    taken = list[int]()
+
+    def turns() -> Iterator[list[torch.Tensor]]:
+        for number in range(1, MORE_CALLS + 1):
+            taken.append(number)
+            yield [found if number == 29 else wanted]
+
+    assert some_give(found, wanted, 0, turns()) is (asked == 29)
+    assert taken[-1] == asked
+
+
+def test_each_of_several_neighbours_may_be_the_largest() -> None:
+    """Quotients of 1 and of what lies 1, 2, 3, 6 and 12 times 2^-24 below: each may lose up to 8 of these. 12 is out of reach,
+    and for 6 all others would have to lose nearly as much as they may."""
+    x = torch.tensor([[0.0, 12.0, 6.0, 3.0, 2.0, 1.0, 0.0]])
+    x = torch.where(torch.arange(7) > 0, 1 - x * 2**-24, 0.0)
+    turns = list(with_other_roundings(lambda: Answer(lambda x: (x / 1).argmax(1)), lambda: [x.clone()], 0))
+    assert len(turns) == MORE_CALLS
+    given = [place for place in range(7) if some_give(torch.tensor([place]), torch.tensor([6]), 0, iter(turns))]
+    assert given == [3, 4, 5, 6]
 
 
 def test_a_reference_that_refuses_such_numbers_is_not_known_to_waver() -> None:

@@ -104,7 +104,8 @@ def claims_table(judged: Sequence[DecidedClaim]) -> list[str]:
     for found in judged:
         claim = found.claim
         arms, p = f"`{claim.better}` against `{claim.worse}`", p_text(found.adjusted_p)
-        cells = (f"{claim.told} ({arms})", f"`{claim.metric}`", found.difference_text, p, f"**{found.shown}**", claim.paper)
+        verdict = f"**{found.shown}**" + ("" if found.level is None else f": {found.reason}")
+        cells = (f"{claim.told} ({arms})", f"`{claim.metric}`", found.difference_text, p, verdict, claim.paper)
         lines.append(f"| {' | '.join(cells)} |")
     return lines
 

@@ -20,12 +20,12 @@ from experiments.results.command import collect, main
 from experiments.results.figure import distinct
 from experiments.results.findings import headline, read_headline
 from experiments.results.numbers import manifest
-from experiments.results.pages import Found, page
+from experiments.results.pages import Found, claims_table, page
 from experiments.results.run_pages import pages_in
 from rlkernel.config import Run
-from rlkernel.report.claims import Claim, DecidedClaim, Verdict
+from rlkernel.report.claims import Claim, DecidedClaim, Verdict, decide_claims
 from rlkernel.report.report import Story
-from rlkernel.report.summary import Window, read_run
+from rlkernel.report.summary import RunRecord, Window, read_run
 from rlkernel.runs import directory as rundir
 from rlkernel.runs.outcomes import KEYS
 from rlkernel.types import Evaluation, OpFact, Status
@@ -104,6 +104,19 @@ def test_a_claim_of_two_experiments_counts_once_by_the_family_that_asks_most() -
     opposite, early = decided(Verdict.UNCLEAR, 0.5, higher=False), decided(Verdict.UNCLEAR, None, window=Window(last=1))
     assert distinct([lenient, early, strict, mirrored, opposite]) == [strict, early, opposite]
     assert distinct([strict, lenient]) == [strict]
+
+
+def test_the_table_says_where_nothing_can_be_told_apart() -> None:
+    runs = {
+        arm: [RunRecord(Path(arm), arm, seed, "measured", {}, ({"step": 5, "reward": level},)) for seed in range(2)]
+        for arm, level in (("a", 0.0), ("b", 0.0), ("c", 0.4))
+    }
+    claims = [Claim("b above a", "b", "a", "reward", "none"), Claim("c above a", "c", "a", "reward", "none")]
+    floor, apart = claims_table(decide_claims(claims, runs))[2:]
+    assert floor.endswith(
+        "| 0.00 [0.00, 0.00] |  | **unclear**: both arms are at 0 in every seed: nothing to tell apart | none |"
+    )
+    assert apart.endswith("| +0.40 [+0.40, +0.40] |  | **unclear** | none |")
 
 
 def test_checked_in_numbers_that_do_not_fit_are_one_line(tmp_path: Path, runs: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,8 +14,8 @@
 
 Runs of one scale are compared, never of two: measured time before modelled, then the scale with the most runs. Runs whose sizes
 are those of no preset are refused, unless `--any-scale` is given, and then the pages say so. All of this is generated. A file
-`findings.md` in the folder of an experiment is not: it says what somebody saw in these runs, it is never overwritten, and the
-page beside it links to it.
+`findings.md` in the folder of an experiment is not: it says what somebody saw in these runs, it is never overwritten, the page
+beside it links to it, and the page of all claims quotes the first sentence of it that begins a paragraph in bold.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from experiments.catalogue import NAMES, load
 from experiments.results import transcripts
 from experiments.results.archive import archive, earlier, index, links
 from experiments.results.figure import distinct, draw_verdicts
+from experiments.results.findings import read_headline
 from experiments.results.numbers import write_numbers, write_verdicts
 from experiments.results.pages import Found, bands_of, cold_start_page, kernels_page, overview, page
 from experiments.results.run_pages import pages_in, write_run_pages
@@ -54,8 +55,6 @@ SCALE = (
 """The fields of a run that all arms of a comparison share."""
 RELATIVE = ("learning_rate", "turns", "prompts_per_step", "validation_turns")
 """Sizes in which arms may differ: a scale multiplies those of all arms by the same numbers."""
-FINDINGS = "findings.md"
-"""What somebody saw in the runs of an experiment, written by hand beside its page, which links to it."""
 WITH_PAGES = (*NAMES, "sequential_scaling")
 """The experiments that have pages."""
 SETTINGS: Mapping[str, type] = {"loss": Loss, "optimiser": Optimiser, "stop": Stop}
@@ -179,7 +178,8 @@ def write_pages(names: Sequence[str], out: Path) -> int:
         write_page(one, out / one.name)
     draw_verdicts([judged for one in found for judged in one.judged], out)
     pages = {name: (out / f"{name}.md").is_file() for name in ("kernels", "cold_start")}
-    seen = {one.name for one in found if (out / one.name / FINDINGS).is_file()}
+    read = {one.name: read_headline(out / one.name) for one in found}
+    seen = {name: headline for name, headline in read.items() if headline is not None}
     about = overview(found, **pages, seen=seen, others=links(out))
     (out / "README.md").write_text(about, encoding="utf-8")
     counts = Counter(str(judged.verdict) for judged in distinct([judged for one in found for judged in one.judged]))
@@ -283,9 +283,10 @@ def write_page(one: Found, directory: Path) -> None:
     draw_curves(one.runs, figure, one.story.panels, one.story.axis, about)
     with Image.open(figure) as drawn:  # a repository keeps every version
         drawn.quantize(64).save(figure, optimize=True)
-    findings = (directory / FINDINGS).is_file()
     chosen = transcripts.read(directory)
-    text = page(one, findings=findings, transcripts=transcripts.links(chosen), run_pages=pages_in(directory.parent))
+    text = page(
+        one, findings=read_headline(directory), transcripts=transcripts.links(chosen), run_pages=pages_in(directory.parent)
+    )
     (directory / "README.md").write_text(text, encoding="utf-8")
     if chosen:
         written = transcripts.transcripts_page(one.story.title, chosen)

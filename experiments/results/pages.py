@@ -13,6 +13,7 @@ from experiments.behaviour import KINDS
 from experiments.catalogue import NAMES
 from experiments.results.cost import cost_lines
 from experiments.results.figure import GROUPS, distinct, strongest_first
+from experiments.results.findings import FINDINGS
 from experiments.results.seeds import seeds_lines
 from experiments.results.transcripts import places
 from rlkernel.report.best_kernels import BestKernel
@@ -51,9 +52,11 @@ class Found:
         return decide_claims(self.story.claims, by_arm(self.runs))
 
 
-def page(one: Found, *, findings: bool = False, transcripts: Sequence[str] = (), run_pages: Collection[str] = ()) -> str:
-    """One experiment in Markdown. findings: whether `findings.md`, written by hand, is beside the page. transcripts: the lines
-    that lead to its transcripts. run_pages: the names of the runs that have a page of their own."""
+def page(
+    one: Found, *, findings: str | None = None, transcripts: Sequence[str] = (), run_pages: Collection[str] = ()
+) -> str:  # fmt: skip
+    """One experiment in Markdown. findings: the headline of `findings.md`, written by hand, where it is beside the page.
+    transcripts: the lines that lead to its transcripts. run_pages: the names of the runs that have a page of their own."""
     arms = summarise(one.runs)
     timing = common_timing(one.runs)
     seeds = sorted({run.seed for run in one.runs})
@@ -65,7 +68,7 @@ def page(one: Found, *, findings: bool = False, transcripts: Sequence[str] = (),
         "--again`).",
         "",
         *cost_lines(one.runs),
-        *(["**What was seen in these runs**: [findings.md](findings.md).", ""] if findings else []),
+        *seen_lines(findings, FINDINGS),
         "![Validation curves](figure.png)",
         "",
         "## Verdicts",
@@ -101,7 +104,8 @@ def claims_table(judged: Sequence[DecidedClaim]) -> list[str]:
     for found in judged:
         claim = found.claim
         arms, p = f"`{claim.better}` against `{claim.worse}`", p_text(found.adjusted_p)
-        cells = (f"{claim.told} ({arms})", f"`{claim.metric}`", found.difference_text, p, f"**{found.shown}**", claim.paper)
+        verdict = f"**{found.shown}**" + ("" if found.level is None else f": {found.reason}")
+        cells = (f"{claim.told} ({arms})", f"`{claim.metric}`", found.difference_text, p, verdict, claim.paper)
         lines.append(f"| {' | '.join(cells)} |")
     return lines
 
@@ -179,11 +183,11 @@ def _counts(judged: Sequence[DecidedClaim]) -> str:
 
 
 def overview(
-    found: Sequence[Found], *, kernels: bool, cold_start: bool, seen: Collection[str] = (), others: Sequence[str] = ()
+    found: Sequence[Found], *, kernels: bool, cold_start: bool, seen: Mapping[str, str], others: Sequence[str] = ()
 ) -> str:
     """The page that puts the claims together: what holds, what does not and what is open, then all of them by experiment.
-    kernels, cold_start: whether these pages are there. seen: the experiments that have a `findings.md`. others: the lines that
-    link what else is in the folder."""
+    kernels, cold_start: whether these pages are there. seen: experiment -> the headline of its `findings.md`, for those that have
+    one. others: the lines that link what else is in the folder."""
     judged = [verdict for one in found for verdict in one.judged]
     counted = [one for one in distinct(judged) if one.verdict not in UNJUDGED]
     papers = [one for one in counted if one.claim.of_a_paper]
@@ -220,8 +224,26 @@ def overview(
         + (" What the policy did before training: [cold_start.md](cold_start.md)." if cold_start else ""),
     ]
     for one in found:
-        lines += ["", f"## [{one.story.title}]({one.name}/README.md)", "", *claims_table(one.judged)]
+        lines += [
+            "",
+            f"## [{one.story.title}]({one.name}/README.md)",
+            "",
+            *seen_lines(seen.get(one.name), f"{one.name}/{FINDINGS}"),
+        ]
+        lines += claims_table(one.judged)
     return "\n".join(lines) + "\n"
+
+
+def seen_lines(headline: str | None, place: str) -> list[str]:
+    """The line that stands before the verdicts on an experiment where somebody wrote what was seen in its runs, which may take a
+    verdict back. headline: that of the text, None where nobody wrote one; place: its path.
+
+    >>> seen_lines("It is noise.", "a.md"), seen_lines("", "a.md"), seen_lines(None, "a.md")
+    (['[What was seen in these runs](a.md): **It is noise.**', ''], ['[What was seen in these runs](a.md).', ''], [])
+    """
+    if headline is None:
+        return []
+    return [f"[What was seen in these runs]({place})" + (f": **{headline}**" if headline else "."), ""]
 
 
 def _group(
@@ -233,7 +255,7 @@ def _group(
         return []
     first = next((one for one in claims if not one.claim.after_look), claims[0])
     place = next(one for one in found if first in one.judged)
-    findings = f", [what was seen in them]({place.name}/findings.md)" if place.name in seen else ""
+    findings = f", [what was seen in them]({place.name}/{FINDINGS})" if place.name in seen else ""
     sentence = f"{first.claim.told}: {claim_line(first)} ([its runs]({place.name}/README.md){findings})."
     count = "One claim." if len(claims) == 1 else f"{len(claims)} claims. The clearest:"
     return [f"## {title}", "", f"{count} {sentence}", "", f"![{title}]({figure})", ""]

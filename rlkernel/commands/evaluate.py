@@ -155,10 +155,11 @@ async def _pair(
             words, places = Words(), dict[str, str]()
             if isinstance(pool, Pool):
                 words, places, pool.on_stage = pool.listen(), pool.places(), under_way.stage
+                pool.note()
             result = await pool.evaluate(problem, code)
             show_words(words, console)
             found = await audited(pool, problem, code, result) if native else None
-            remarks = await pool.remarks(problem) if isinstance(pool, Pool) and result.correct else []
+            remarks = await pool.remarks(problem, result) if isinstance(pool, Pool) else []
             warn((*pool.notices, *remarks), console)
             tasks.cancel_scope.cancel()
     place = next((where for what, where in places.items() if result.detail.startswith(what)), "")

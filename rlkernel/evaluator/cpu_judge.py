@@ -12,7 +12,7 @@ from rlkernel.errors import BrokenReference
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.clock import Clock
 from rlkernel.evaluator.compile.binaries import Compiled, Kernels
-from rlkernel.evaluator.cpu.extents import is_side
+from rlkernel.evaluator.cpu.extents import growth, is_side
 from rlkernel.evaluator.devices import Room
 from rlkernel.evaluator.ended import Ended
 from rlkernel.evaluator.judging.errors.kernelbench import worse
@@ -87,6 +87,8 @@ class Judged:
     launches take a side of a branch there that none takes here."""
     by_chance: bool = False
     """Whether too little of an output may be written at full shape, see `Priced.by_chance`."""
+    growth: float = 1.0
+    """How many times as much there is to do at full shape."""
 
     @property
     def is_wrong(self) -> bool:
@@ -157,8 +159,9 @@ class CpuJudge:
             short = frozenset(extent for extent in ran.short if not is_side(extent.place))
             switched = len(short) < len(ran.short) or bool(_truths(full.program) - _truths(small.program))
             return Judged(
-                combine(facts, now), facts.same_work, short, unfilled, ran.work, ran.limited, switched, priced.by_chance
-            )
+                combine(facts, now), facts.same_work, short, unfilled, ran.work, ran.limited, switched, priced.by_chance,
+                growth(small.program, full.program, short),
+            )  # fmt: skip
 
         return await anyio.to_thread.run_sync(judged)  # of up to 131,072 steps
 
@@ -185,7 +188,11 @@ class CpuJudge:
             with clock.stage("run"):
                 orders = await self.stages.orders(full, specs, key, known)
         with clock.stage("compile"):
-            return await self.stages.compile(full, specs, orders)
+            kernels = await self.stages.compile(full, specs, orders)
+        if self.stages.noted is not None:
+            every = {full.functions[step.function].name: len(step.configs) for step in full.launches}
+            self.stages.noted.configurations |= {name: count for name, count in every.items() if count > 1}
+        return kernels
 
     async def _run(
         self, oracle: Child, problem: Problem, small: Traced, request: RunRequest, doubted: bool

@@ -44,6 +44,8 @@ from rlkernel.evaluator.cpu_path import CpuPath
 from rlkernel.evaluator.devices import DeviceProfile, profile_of
 from rlkernel.evaluator.ended import Ended
 from rlkernel.evaluator.gpu_path import GpuPath
+from rlkernel.evaluator.judging.noted import Noted
+from rlkernel.evaluator.judging.undecided import why_undecided
 from rlkernel.evaluator.judging.verdict import failed
 from rlkernel.evaluator.messages.native import NativeFound, Way
 from rlkernel.evaluator.messages.survey import Survey
@@ -144,17 +146,27 @@ class Pool(CachingEvaluator, CardEvaluator):
         self._stages.places = {}
         return self._stages.places
 
+    def note(self) -> None:
+        """Note from now on what a person is told of a candidate beside its verdict (`remarks`). Without a GPU alone."""
+        self._stages.noted = Noted()
+
     async def survey(self, problem: Problem) -> Survey:
         """What is known of a problem's reference before anybody tries it, as soon as a lane is free. It runs locked, in a process
         of its own, and its time is modelled."""
         async with self._lanes:
             return await self._stages.survey(problem)
 
-    async def remarks(self, problem: Problem) -> list[str]:
-        """What a person is told of a problem that was judged (`evaluator.remarks`), one line each. No verdict rests on it."""
-        known = self._stages.known(problem)
+    async def remarks(self, problem: Problem, found: Evaluation) -> list[str]:
+        """What a person is told of a problem, and of the one candidate that was judged since `note` with this verdict
+        (`evaluator.remarks`), one line each. No verdict rests on it."""
+        noted, known = self._stages.noted, self._stages.known(problem)
+        told = [] if noted is None else remarks.untried(noted.configurations)
+        if noted is not None and known is not None and (why := why_undecided(found.detail)) is not None:
+            told += remarks.to_decide(problem, why, noted.open, known.variants[1].specs, self.config.limits.run_seconds)
+        if not found.correct:
+            return told
         large = [] if known is None or self.runners else remarks.too_large(problem.name, known.variants[1], self.profile)
-        return large or remarks.degenerate(problem.name, await self.survey(problem))
+        return told + (large or remarks.degenerate(problem.name, await self.survey(problem)))
 
     async def judge(self, problem: Problem, code: str) -> Evaluation:
         """Judge a candidate now, as soon as a lane is free. Raises BrokenReference or EvaluatorFailed."""

@@ -1,13 +1,31 @@
-"""What a person is told of a problem beside a verdict on it: that it can be solved without the work, or that no card holds it."""
+"""What a person is told beside a verdict without a GPU: of the problem, that it can be solved without the work, or that no card
+holds it; of the candidate, what nobody has looked at, and what would decide it."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.devices import DeviceProfile
+from rlkernel.evaluator.judging.noted import Open
+from rlkernel.evaluator.judging.sizes.enough import long_enough, strangers
+from rlkernel.evaluator.judging.undecided import MOST_SIZES, Undecided, compared_at
 from rlkernel.evaluator.messages.survey import Survey
-from rlkernel.evaluator.program.variant import Variant
+from rlkernel.evaluator.program.variant import Specs, Variant
+from rlkernel.evaluator.second_looks.budget import OF_A_SECOND
+from rlkernel.types import Problem
+
+MOST_BYTES = 1 << 27
+"""How much a round's inputs may take at sizes that are named to a person: a child is sent no more than a few times that."""
+
+UNKNOWN = {
+    Undecided.LONGER: "it is not right at the sizes that were chosen first",
+    Undecided.WORK: "it is not right at the sizes that were chosen first",
+    Undecided.OWN: "the sizes that it is made for are not known",
+    Undecided.TIME: "it did not end at the least sizes that were tried",
+}
+"""Why no `SMALL` is known for a candidate that was not right at the first sizes."""
 
 
 def degenerate(name: str, found: Survey) -> list[str]:
@@ -19,9 +37,43 @@ def degenerate(name: str, found: Survey) -> list[str]:
 
 def too_large(name: str, full: Variant, profile: DeviceProfile) -> list[str]:
     """The line about arguments that the modelled card could not hold; none for those that fit."""
-    specs = (*full.specs.init_inputs, *full.specs.inputs)
-    taken = sum(math.prod(spec.shape) * wire.DTYPES[spec.dtype].itemsize for spec in specs)
+    taken = _bytes(full.specs)
     if taken <= profile.memory_bytes:
         return []
     most = f"the card ({profile.name}) has {profile.memory_bytes / 1e9:,.0f} GB"
     return [f"{name}: its arguments take {taken / 1e9:,.0f} GB at full shape, and {most}: make its sizes smaller"]
+
+
+def _bytes(specs: Specs) -> int:
+    """What all arguments take."""
+    return sum(math.prod(spec.shape) * wire.DTYPES[spec.dtype].itemsize for spec in (*specs.init_inputs, *specs.inputs))
+
+
+def untried(configurations: Mapping[str, int]) -> list[str]:
+    """The lines about autotuned kernels, of which one configuration alone was run.
+
+    >>> untried({"scaled": 3})
+    ['scaled: one of its 3 configurations was run, the first by modelled time that compiles; a GPU judges all']
+    """
+    said = "configurations was run, the first by modelled time that compiles; a GPU judges all"
+    return [f"{name}: one of its {count} {said}" for name, count in configurations.items()]
+
+
+def to_decide(problem: Problem, why: Undecided, found: Open | None, full: Specs, run_seconds: int) -> list[str]:
+    """The line about a verdict that leaves sizes open: a `SMALL` to paste at which they would be judged, or why none is known.
+    found: None where the candidate was not right at the first sizes. full: its arguments at full shape."""
+    none = f"{problem.name}: no SMALL is known that decides this"
+    if found is None:
+        return [f"{none}: {UNKNOWN[why]}"]
+    if strange := strangers(problem.source, found.compared):
+        told = ", ".join(name.removeprefix("SIZE_") for name in strange[:MOST_SIZES])
+        return [f"{none}: it names constants at the top of the file, where these sizes are not: {told}"]
+    sizes, divided = long_enough(problem.source, found.compared, found.halvings)
+    seconds, taken = found.work / divided / OF_A_SECOND, _bytes(full) / divided
+    if seconds > run_seconds:
+        return [f"{none} here: at {compared_at(sizes)} its kernels would run for some {seconds / 60:,.0f} min"]
+    if taken > MOST_BYTES:
+        return [f"{none} here: at {compared_at(sizes)} its arguments take {taken / 1e9:.1f} GB"]
+    return [
+        f"{problem.name}: this line in the file has it judged where it is long enough, in some {seconds:.0f} s: SMALL = {sizes}"
+    ]

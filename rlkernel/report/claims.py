@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from rlkernel.report.columns import is_reward, is_share, metric_of
-from rlkernel.report.summary import RunRecord, Window, compare_seeds, same_reward
+from rlkernel.report.summary import RunRecord, Window, compare_seeds, same_reward, value
 from rlkernel.statistics import LEVEL, MOST_SEEDS, Comparison, Interval, detectable, holm, p_text, seeds_needed
 
 LATE = Window(share=0.5)
@@ -97,6 +97,9 @@ class DecidedClaim:
     reason: str
     family: int = 1
     """The number of claims for which p is adjusted, this one included."""
+    level: float | None = None
+    """What every run of both arms has in the claim's window, as at the least or the most that a metric can be, so that there is
+    nothing to tell apart; None where one has another, and for one seed."""
 
     @property
     def shown(self) -> str:
@@ -174,12 +177,25 @@ def decide_claims(claims: Sequence[Claim], arms: Mapping[str, Sequence[RunRecord
     for claim, difference in zip(claims, differences, strict=True):
         p = next(adjusted) if difference is not None and difference.seeds_p is not None else None
         verdict, reason = verdict_of(difference, claim.margin, p)
+        level = _level(claim, arms) if difference is not None and difference.seeds > 1 else None
+        if level is not None:
+            sides = "both windows" if claim.better == claim.worse else "both arms"
+            reason = f"{sides} are at {metric_of(claim.metric).exact(level)} in every seed: nothing to tell apart"
         if difference is None and (own := _finished(claim.better, arms) & _finished(claim.worse, arms)):
             verdict, reason = Verdict.NOT_RECORDED, _unrecorded(claim, len(own))
         if is_reward(claim.metric) and not same_reward([*arms.get(claim.better, ()), *arms.get(claim.worse, ())]):
             verdict, reason = Verdict.NOT_COMPARABLE, "the arms are paid by different rewards"
-        decided.append(DecidedClaim(claim, verdict, difference, p, reason, max(1, len(p_values))))
+        decided.append(DecidedClaim(claim, verdict, difference, p, reason, max(1, len(p_values)), level))
     return tuple(decided)
+
+
+def _level(claim: Claim, arms: Mapping[str, Sequence[RunRecord]]) -> float | None:
+    """What all runs of the seeds that both arms have are at, each in its window; None where one is not."""
+    sides = (arms.get(claim.better, ()), claim.window), (arms.get(claim.worse, ()), claim.worse_window or claim.window)
+    shared = {run.seed for run in sides[0][0]} & {run.seed for run in sides[1][0]}
+    found = [value(run, claim.metric, window, claim.among) for runs, window in sides for run in runs if run.seed in shared]
+    known = [one for one in found if one is not None]
+    return known[0] if known and all(math.isclose(one, known[0], rel_tol=1e-12, abs_tol=1e-12) for one in known) else None
 
 
 def _finished(arm: str, arms: Mapping[str, Sequence[RunRecord]]) -> set[int]:

@@ -58,6 +58,14 @@ class Metric:
         sign = "+" if signed and shown else ""
         return f"{shown:{sign}.{digits}f}" + (" %" if self.percent else "")
 
+    def exact(self, value: float) -> str:
+        """A value with the digits that it has, up to four, where 0 is to mean 0.
+
+        >>> METRICS[0].exact(0.0), METRICS[0].exact(0.004), METRICS[1].exact(1.0)
+        ('0', '0.004', '100 %')
+        """
+        return f"{100 * value if self.percent else value:.4g}" + (" %" if self.percent else "")
+
     def show_difference(self, difference: Comparison, margin: float = 0.0, signed: bool = True) -> str:
         """A difference as its mean and Student's interval over seeds, e.g. `+4 % [-2, +10]`; the mean alone for one seed."""
         mean, interval = self.show_mean(difference, margin, signed), self.show_interval(difference, margin, signed)

@@ -34,6 +34,8 @@ def claim_line(found: DecidedClaim) -> str:
     contrast = f"{claim.better} against {claim.worse}"
     if claim.better == claim.worse:
         contrast = f"{claim.better}, late against early" if claim.worse_window else claim.better
+    if found.level is not None:
+        return f"{contrast} in {name_of(claim.metric)}: not decided by {found.difference.seeds} seeds, as {found.reason}"
     numbers = _numbers(metric, found.difference, 1 if claim.higher else -1, claim.margin)
     return f"{contrast} in {name_of(claim.metric)}: {_said(found, metric)} by {numbers}{_design(found, metric)}"
 

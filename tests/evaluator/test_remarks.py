@@ -1,10 +1,19 @@
-"""What is told beside a verdict: a reference that constants match, and one that no card holds."""
+"""What is told beside a verdict: a reference that constants match, one that no card holds, configurations that nobody has run,
+and sizes that would decide what is open."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 import pytest
 
+from rlkernel.evaluator.judging.noted import Open
+from rlkernel.evaluator.judging.undecided import Undecided, why_undecided
 from rlkernel.evaluator.pool import Pool
+from rlkernel.evaluator.program.schema import TensorSpec
+from rlkernel.evaluator.program.variant import Specs
+from rlkernel.evaluator.remarks import to_decide
 from rlkernel.types import Problem, Status
 
 REFERENCE = """
@@ -61,5 +70,128 @@ async def test_a_reference_that_says_little_is_remarked_upon(pool: Pool, columns
     if sound:
         source, code = source.replace(SOUND[0][0], SOUND[1][0]), code.replace(SOUND[0][1], SOUND[1][1])
     problem = Problem("p", 1, "validation", source)
-    assert (await pool.evaluate(problem, code)).status is Status.CORRECT
-    assert await pool.remarks(problem) == told
+    result = await pool.evaluate(problem, code)
+    assert result.status is Status.CORRECT
+    assert await pool.remarks(problem, result) == told
+
+
+@pytest.fixture
+def noting(pool: Pool) -> Iterator[Pool]:
+    """The pool, which notes what a person is told."""
+    pool.note()
+    yield pool
+    pool._stages.noted = None
+
+
+TUNED = """
+@triton.autotune(configs=[triton.Config({"BLOCK": block}) for block in BLOCKS], key=["n"])
+@triton.jit"""
+
+OTHERS = "configurations was run, the first by modelled time that compiles; a GPU judges all"
+
+
+@pytest.mark.parametrize(
+    ("blocks", "told"),
+    [
+        ((512, 1024, 2048), [f"filled: one of its 3 {OTHERS}"]),
+        ((1024,), []),
+        ((), []),
+    ],
+)  # fmt: skip
+@pytest.mark.anyio
+async def test_configurations_that_nobody_has_run_are_remarked_upon(
+    noting: Pool, blocks: tuple[int, ...], told: list[str]
+) -> None:
+    source, code = (text.replace(*words) for text, words in zip((REFERENCE, KERNEL), zip(*SOUND, strict=True), strict=True))
+    if blocks:
+        code = code.replace("\n@triton.jit", TUNED.replace("BLOCKS", repr(blocks))).replace(", BLOCK=1024)", ")")
+        code = code.replace("(triton.cdiv(x.numel(), 1024),)", 'lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)')
+    problem = Problem("p", 1, "validation", source)
+    result = await noting.evaluate(problem, code)
+    assert result.status is Status.CORRECT, result.detail
+    assert await noting.remarks(problem, result) == told
+
+
+MEAN = """
+import torch
+ROWS, COLS = 1024, 2048
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x.square().mean() * x[:, 0]
+def get_inputs():
+    return [torch.randn(ROWS, COLS)]
+"""
+MEAN_OF_PARTS = """
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def squares(x, part, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    values = tl.load(x + at, mask=at < n, other=0.0)
+    tl.store(part + tl.program_id(0), tl.sum(values * values))
+
+@triton.jit
+def mean(part, out, parts, n, BLOCK: tl.constexpr):
+    total = tl.zeros((BLOCK,), dtype=tl.float32)
+    for start in range(0, parts, BLOCK):
+        at = start + tl.arange(0, BLOCK)
+        total += tl.load(part + at, mask=at < parts, other=0.0)
+    tl.store(out, tl.sum(total) / n)
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        parts = triton.cdiv(x.numel(), 4096)
+        part, out = torch.empty(parts, device=x.device), torch.empty((), device=x.device)
+        squares[(parts,)](x, part, x.numel(), BLOCK=4096)
+        mean[(1,)](part, out, parts, x.numel(), BLOCK=128)
+        return out * x[:, 0]
+"""
+LINE = "SMALL = {'ROWS': 1024, 'COLS': 2048}"
+
+
+@pytest.mark.anyio
+async def test_a_line_to_paste_decides_what_was_left_open(noting: Pool) -> None:
+    """Of 512 parts a loop adds 128 at a time: it has four turns at full shape alone, and less at all sizes that looks take."""
+    problem = Problem("p", 1, "validation", MEAN)
+    result = await noting.evaluate(problem, MEAN_OF_PARTS)
+    assert result.correct and why_undecided(result.detail) is Undecided.LONGER
+    (line,) = await noting.remarks(problem, result)
+    assert line.startswith("p: this line in the file has it judged where it is long enough, in some ") and line.endswith(LINE)
+    pasted = replace(problem, source=MEAN + LINE + "\n")
+    result = await noting.evaluate(pasted, MEAN_OF_PARTS)
+    assert (result.status, result.detail) == (Status.CORRECT, "")
+    assert await noting.remarks(pasted, result) == []
+
+
+NUMBERS = MEAN.replace("torch.randn(ROWS, COLS)", "torch.randn(1024, 2048)")
+SMALLER = {"ROWS": 128, "COLS": 256}
+
+
+@pytest.mark.parametrize(
+    ("source", "found", "why", "told"),
+    [
+        (MEAN, Open(SMALLER, 1, 40_000.0), Undecided.WORK, "in some 1 s: SMALL = {'ROWS': 512, 'COLS': 2048}"),
+        (MEAN, Open(SMALLER, 9, 40_000.0), Undecided.LONGER, "in some 0 s: SMALL = {'ROWS': 128, 'COLS': 2048}"),
+        (MEAN, Open(SMALLER, 0, 72e6), Undecided.LONGER, "at ROWS = 1024, COLS = 2048 its kernels would run for some 60 min"),
+        (MEAN, None, Undecided.OWN, "no SMALL is known that decides this: the sizes that it is made for are not known"),
+        (MEAN, None, Undecided.TIME, "no SMALL is known that decides this: it did not end at the least sizes that were tried"),
+        (
+            NUMBERS,
+            Open({"SIZE_1024": 128, "SIZE_2048": 256}, 0, 1.0),
+            Undecided.LONGER,
+            "decides this: it names constants at the top of the file, where these sizes are not: 1024, 2048",
+        ),
+    ],
+)
+def test_why_there_is_no_line_to_paste_is_told(source: str, found: Open | None, why: Undecided, told: str) -> None:
+    full = Specs((), (TensorSpec((1024, 2048), (2048, 1), "float32"),))
+    (line,) = to_decide(Problem("p", 1, "validation", source), why, found, full, run_seconds=120)
+    assert line.startswith("p: ") and line.endswith(told)
+
+
+def test_arguments_that_no_child_is_sent_are_told() -> None:
+    full = Specs((), (TensorSpec((16384, 16384), (16384, 1), "float32"),))
+    (line,) = to_decide(Problem("p", 1, "validation", MEAN), Undecided.LONGER, Open(SMALLER, 0, 1.0), full, run_seconds=120)
+    assert line.endswith("no SMALL is known that decides this here: at ROWS = 1024, COLS = 2048 its arguments take 1.1 GB")

@@ -153,6 +153,35 @@ def test_a_metric_that_finished_runs_lack_is_not_called_a_lack_of_runs() -> None
     assert named.reason.startswith("1 seed has finished in both arms, without oracle_fraction of the problems named /pool_ in")
 
 
+def test_arms_that_stand_at_one_value_in_every_seed_are_told_so() -> None:
+    def arms(first: float, other: float, key: str = "reward") -> dict[str, list[RunRecord]]:
+        levels = {"a": (0.0, other, other), "b": (0.5, first, first)}
+        rows = {arm: tuple({"step": 10 * i, key: level} for i, level in enumerate(found)) for arm, found in levels.items()}
+        return {arm: [RunRecord(Path(arm), arm, seed, "measured", {}, found) for seed in range(2)] for arm, found in rows.items()}
+
+    (floor,) = decide_claims([claim()], arms(0.0, 0.0))
+    assert (floor.verdict, floor.level, floor.adjusted_p) == (Verdict.UNCLEAR, 0.0, None)
+    assert floor.reason == "both arms are at 0 in every seed: nothing to tell apart"
+    assert (floor.shown, floor.difference_text) == ("unclear", "0.00 [0.00, 0.00]")
+    (ceiling,) = decide_claims([claim(metric="fast_1")], arms(1.0, 1.0, "fast_1"))
+    assert ceiling.reason == "both arms are at 100 % in every seed: nothing to tell apart"
+    # An arm that is compared with itself, at steps 10 and 20.
+    (itself,) = decide_claims([claim(worse="b", window=Window(step=20), worse_window=Window(step=10))], arms(0.0, 9.0))
+    assert itself.reason == "both windows are at 0 in every seed: nothing to tell apart"
+    # Seeds without a spread whose arms differ, arms that differ in one seed by little, and one seed alone.
+    (apart,) = decide_claims([claim()], arms(0.1, 0.0))
+    assert (apart.level, apart.reason) == (None, "all seeds differ by the same, which says nothing about chance")
+    one_by_little = arms(0.0, 0.0)
+    one_by_little["a"][1] = run("a", 1, 0.0, 1e-6)
+    assert decide_claims([claim()], one_by_little)[0].level is None
+    one_seed = {arm: runs[:1] for arm, runs in arms(0.0, 0.0).items()}
+    (alone,) = decide_claims([claim()], one_seed)
+    assert (alone.level, alone.reason) == (None, "one seed has no interval")
+    # A seed that the other arm lacks does not count.
+    more = {arm: [*runs, *([run("a", 2, 0.0, 5.0)] if arm == "a" else [])] for arm, runs in arms(0.0, 0.0).items()}
+    assert decide_claims([claim()], more)[0].level == 0.0
+
+
 def test_rewards_of_arms_that_are_paid_differently_are_not_judged() -> None:
     def paid(arm: str, cap: float) -> list[RunRecord]:
         return [replace(run(arm, seed, 0.0, cap), manifest={"run": {"reward": {"cap": cap}}}) for seed in range(3)]

@@ -39,6 +39,12 @@ def test_what_is_not_decided_says_how_many_seeds_would_decide_it() -> None:
     )
 
 
+def test_arms_at_the_floor_are_told_so_in_place_of_a_number_of_seeds() -> None:
+    assert line([ABOVE], arm("grpo", 0.0, 0.0, 0.0), arm("trloo", 0.0, 0.0, 0.0)) == (
+        "trloo against grpo in reward: not decided by 3 seeds, as both arms are at 0 in every seed: nothing to tell apart."
+    )
+
+
 def test_what_is_decided_leads_whatever_its_place() -> None:
     faster = Claim("Paid for speed, faster", "trloo", "capped", "fast_1.2", "")
     grpo = arm("grpo", 1.0, 1.0, 1.0, key="reward")

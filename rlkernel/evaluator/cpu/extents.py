@@ -19,7 +19,7 @@ from collections.abc import Iterable
 
 from rlkernel.evaluator.cpu import outcomes
 from rlkernel.evaluator.messages.children import Extent
-from rlkernel.evaluator.program.schema import Program
+from rlkernel.evaluator.program.schema import Launch, Program
 
 ENOUGH = 3
 """Turns that show how a loop goes on: a first, a last, and one between. Programs, where they do different things."""
@@ -164,3 +164,20 @@ class Extents:
         if place in self._told:  # where programs have other numbers, hardly anybody has the most
             return max(min(ENOUGH, count), math.ceil(MOST * count))
         return min(ENOUGH_ALIKE if number < AXES and source not in self._uneven else ENOUGH, count)
+
+
+def growth(small: Program, full: Program, short: Iterable[Extent]) -> float:
+    """How many times as much there is to do at full shape: in programs, each by the turns of a loop of its kernel that is short
+    at the smaller sizes; of a loop in a function that kernels call, in all of them."""
+    turns: dict[int, int] = {}
+    for extent in short:
+        if AXES <= extent.place < SIDES:
+            turns[extent.function] = max(turns.get(extent.function, 1), extent.count)
+    launched = {step.function for step in full.launches}
+    called = max((count for function, count in turns.items() if function not in launched), default=1)
+    work = sum(_programs(step) * turns.get(step.function, 1) * called for step in full.launches)
+    return work / max(1, sum(map(_programs, small.launches)))
+
+
+def _programs(launch: Launch) -> int:
+    return math.prod(launch.configs[0].grid)

@@ -38,7 +38,12 @@ def is_undecided(detail: str) -> bool:
     >>> is_undecided(undecided("", {"ROWS": 16}, Undecided.LONGER)), is_undecided("kernel f failed")
     (True, False)
     """
-    return any(detail.endswith(f" alone: {why}") for why in Undecided)
+    return why_undecided(detail) is not None
+
+
+def why_undecided(detail: str) -> Undecided | None:
+    """What the detail of a verdict says could not be judged; None of one that was decided."""
+    return next((why for why in Undecided if detail.endswith(f" alone: {why}")), None)
 
 
 def undecided(detail: str, sizes: Mapping[str, Any], why: Undecided) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from triton.runtime.jit import JITFunction, MockTensor
 
-from rlkernel.evaluator.trace.host_numbers import Untraceable, has_numbers
+from rlkernel.evaluator.trace.host_numbers import UnknownValue, has_numbers
 
 MAX_GRID = 2**31 - 1
 MAX_INT = 2**63 - 1
@@ -142,7 +142,7 @@ def grid_of(grid: Any, arguments: dict[str, Any]) -> tuple[int, int, int]:
     if callable(grid):
         grid = grid(arguments)
     if has_numbers(grid):
-        raise Untraceable("the grid depends on a parameter's value; let the kernel decide what its programs do")
+        raise UnknownValue("the grid depends on a parameter's value; let the kernel decide what its programs do")
     count = len(grid)
     sizes = [operator.index(grid[axis]) if axis == 0 or count > axis else 1 for axis in range(3)]
     if any(not -MAX_GRID - 1 <= size <= MAX_GRID for size in sizes):

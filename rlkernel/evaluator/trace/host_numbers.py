@@ -37,6 +37,10 @@ class Untraceable(Exception):
             Untraceable.noted.append(self)
 
 
+class UnknownValue(Untraceable):
+    """It needs what a tensor holds, or how long a result is that values decide, and nothing says so before forward runs."""
+
+
 @contextmanager
 def noting() -> Iterator[list[Untraceable]]:
     """Gives what is refused inside, in order. No GPU refuses it, so that a candidate that goes on otherwise, `try: ... except:`,
@@ -101,7 +105,7 @@ def _whole(operation: str, args: tuple[Any, ...]) -> bool:
 
 
 def _refuse(*args: Any) -> Any:
-    raise Untraceable(BRANCH)
+    raise UnknownValue(BRANCH)
 
 
 def _forward(operation: str) -> Callable[..., Any]:
@@ -122,7 +126,7 @@ def _universal(self: Any, function: Any, method: str, *inputs: Any, **options: A
     inputs = tuple(value.item() if isinstance(value, np.generic) else value for value in inputs)
     plain = all(isinstance(value, (int, float)) for value in inputs)
     if method != "__call__" or options or name not in OPERATIONS or not plain:
-        raise Untraceable(f"numpy's {function.__name__} of a parameter's value; use Python's own arithmetic, or torch's")
+        raise UnknownValue(f"numpy's {function.__name__} of a parameter's value; use Python's own arithmetic, or torch's")
     return self.owner.apply(name, *inputs)
 
 
@@ -184,7 +188,7 @@ def _aware(operation: str, plain: Callable[..., Any]) -> Callable[..., Any]:
 
 def _range(*args: Any) -> range:
     if any(isinstance(arg, (HostFloat, HostInt)) for arg in args):
-        raise Untraceable("the length of a loop depends on a parameter's value; make it a number of __init__")
+        raise UnknownValue("the length of a loop depends on a parameter's value; make it a number of __init__")
     return range(*args)
 
 

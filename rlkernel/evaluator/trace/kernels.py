@@ -17,7 +17,7 @@ from triton.runtime.jit import JITFunction
 from rlkernel.evaluator.program.schema import MAX_KERNELS, Function
 from rlkernel.evaluator.program.values import Constexpr, FunctionRef, LibraryRef, ModuleRef, TlDtype, Unknown, Value
 from rlkernel.evaluator.trace.binding import fields_of
-from rlkernel.evaluator.trace.host_numbers import Untraceable, has_numbers
+from rlkernel.evaluator.trace.host_numbers import UnknownValue, Untraceable, has_numbers
 from rlkernel.evaluator.trace.inductor import HELPERS
 from rlkernel.evaluator.trace.parameters import at_run_time, with_defaults
 
@@ -137,7 +137,7 @@ class KernelTable:
         if isinstance(value, tl.constexpr):
             value = value.value
         if has_numbers(value):
-            raise Untraceable(f"constexpr argument {name} depends on a parameter's value; pass it as an argument of run time")
+            raise UnknownValue(f"constexpr argument {name} depends on a parameter's value; pass it as an argument of run time")
         encoded = self._of_python(value) or self.binding(value)
         if isinstance(encoded, (Unknown, ModuleRef)) or isinstance(value, torch.dtype):
             raise Untraceable(f"constexpr argument {name} is a {type(value).__name__}")

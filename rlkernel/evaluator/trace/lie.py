@@ -17,7 +17,7 @@ from rlkernel.autocast import cast, set_dtype, wanted
 from rlkernel.evaluator.program import recurrent
 from rlkernel.evaluator.trace.addresses import IN_A_TENSOR, has_addresses
 from rlkernel.evaluator.trace.devices import CUDA, HOST, META, resolve
-from rlkernel.evaluator.trace.host_numbers import has_numbers, mathematics
+from rlkernel.evaluator.trace.host_numbers import UnknownValue, has_numbers, mathematics
 from rlkernel.evaluator.trace.own_operators import body_of, own_operators
 from rlkernel.evaluator.trace.recorder import Recorder, Untraceable, fresh_settings
 from rlkernel.evaluator.trace.wholes import CELLS, RMS_NORM, WHOLE, dropout, has_fused_cell, rms_norm
@@ -126,7 +126,7 @@ class Lie(TorchFunctionMode):
         args, kwargs = cast(wanted(name.split(".")[1], self.recorder.autocast), args, kwargs)
         if recurrent.is_recurrent(name):
             if recurrent.is_packed(name.split(".")[1], args):
-                raise Untraceable("the lengths of a packed sequence are values; pad it to a dense batch")
+                raise UnknownValue("the lengths of a packed sequence are values; pad it to a dense batch")
             call = recurrent.without_data
         with _disable_current_modes():
             return self.recorder.record_call(name, call, args, kwargs)

@@ -24,7 +24,7 @@ from rlkernel.evaluator.program.replay import Replay
 from rlkernel.evaluator.program.schema import Launch, Op, Program, Step
 from rlkernel.evaluator.program.values import TensorRef
 from rlkernel.evaluator.trace.drawn_values import MAX_DRAWN, DrawnValues
-from rlkernel.evaluator.trace.host_numbers import Untraceable
+from rlkernel.evaluator.trace.host_numbers import UnknownValue, Untraceable
 from rlkernel.evaluator.trace.touched import draws, given_to, made_by, takes_numbers, written_by
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class Reading:
         for step in self._recorder.history[self.call_began :] if self._read else []:
             touched = given_to(step) if isinstance(step, Launch) else written_by(step)
             if any(self._recorder.ids.storage(number) in self._read for number in touched):
-                raise Untraceable(CHANGED)
+                raise UnknownValue(CHANGED)
         return self.steps
 
     def answer(self, func: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
@@ -114,7 +114,7 @@ class Reading:
             self.told += _whole(found := self._on_real(func, args, kwargs, real))
             return found
         if blocked:
-            raise Untraceable(blocked)
+            raise UnknownValue(blocked)
         if all(self._constant(origin, tensor) for origin, tensor in zip(origins, tensors, strict=True)):
             real = {id(tensor): self._computed(origin, tensor) for origin, tensor in zip(origins, tensors, strict=True)}
             return self._on_real(func, args, kwargs, real)
@@ -122,14 +122,14 @@ class Reading:
             if self._recorder.trusted:
                 real = {id(tensor): self._example(origin, tensor) for origin, tensor in zip(origins, tensors, strict=True)}
                 return self._on_real(func, args, kwargs, real)
-            raise Untraceable("the host reads a tensor of parameters; read one element, or load it in the kernel")
+            raise UnknownValue("the host reads a tensor of parameters; read one element, or load it in the kernel")
         return self._number(func, tensors[0], origins[0])
 
     def number_of(self, tensor: torch.Tensor, question: Callable[[torch.Tensor], torch.Tensor]) -> int:
         """A whole number that a question gives of a reference's tensor, as far as its inputs decide it. Raises Untraceable."""
         origin = self._origin(self._recorder.ids.of(tensor))
         if origin.blocked and (origin.blocked != INPUT or self.drawn is None):
-            raise Untraceable(origin.blocked)
+            raise UnknownValue(origin.blocked)
         with _disable_current_modes():
             self.told.append(number := int(question(self._example(origin, tensor))))
         return number
@@ -146,10 +146,10 @@ class Reading:
         leaves = sorted(origin.leaves)
         numbers = any(takes_numbers(step) for step in origin.steps)
         if numbers or any(leaf not in known and storage(leaf) not in drawn for leaf in leaves):
-            raise Untraceable(INPUT)
+            raise UnknownValue(INPUT)
         memory = {storage(out): self._recorder.ids.tensor(out).numel() for step in origin.steps for out in made_by(step)}
         if sum(memory.values()) > MAX_DRAWN:
-            raise Untraceable(f"the host needs a value that comes from more than {MAX_DRAWN:,} elements")
+            raise UnknownValue(f"the host needs a value that comes from more than {MAX_DRAWN:,} elements")
         given = {leaf: known[leaf] if leaf in known else drawn[storage(leaf)]() for leaf in leaves}
         seed = OF_INPUTS if self.drawn is None else OF_WEIGHTS
         keeps = self.drawn is not None
@@ -163,17 +163,17 @@ class Reading:
         """The number in a tensor that is computed from weights."""
         name = getattr(func, "__name__", "")
         if name in ("__bool__", "is_nonzero", "equal", "allclose") or tensor.dtype == torch.bool or tensor.is_complex():
-            raise Untraceable("host code branches on a parameter's value; use torch.where, or load it in the kernel")
+            raise UnknownValue("host code branches on a parameter's value; use torch.where, or load it in the kernel")
         if name in ("numpy", "__array__", "__index__"):
-            raise Untraceable("the host reads a parameter as an array or a size; use .item(), or load it in the kernel")
+            raise UnknownValue("the host reads a parameter as an array or a size; use .item(), or load it in the kernel")
         began, number = self.call_began, self._recorder.ids.of(tensor)
         if began is not None:
             known, own = {id(step) for step in self.steps}, {id(step) for step in self._recorder.history[began:]}
             mine = [step for step in origin.steps if id(step) in own]
             if any(draws(step) for step in mine):
-                raise Untraceable("the host reads a random number that forward draws; draw it in a tensor")
+                raise UnknownValue("the host reads a random number that forward draws; draw it in a tensor")
             if any(isinstance(step, Op) and writes(step) for step in mine):
-                raise Untraceable(CHANGED)
+                raise UnknownValue(CHANGED)
             self.steps += [step for step in mine if id(step) not in known]
             made = {out for step in mine for out in made_by(step)}
             asked = {ref for step in mine for ref in given_to(step)} | {number}

@@ -27,7 +27,7 @@ from rlkernel.evaluator.program.without_data import CALLS
 from rlkernel.evaluator.trace import precision
 from rlkernel.evaluator.trace.addresses import FIRST, IN_A_TENSOR
 from rlkernel.evaluator.trace.devices import CUDA, HOST, META, Devices
-from rlkernel.evaluator.trace.host_numbers import HostNumbers, Untraceable
+from rlkernel.evaluator.trace.host_numbers import HostNumbers, UnknownValue, Untraceable
 from rlkernel.evaluator.trace.identities import Identities
 from rlkernel.evaluator.trace.looks import encoded, look_of, look_unwatched
 from rlkernel.evaluator.trace.overloads import about
@@ -163,7 +163,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             result = self._results.of(asked, call, args, kwargs)
         except RuntimeError:
             if any(isinstance(item, ScalarRef) for size in encoded_args if isinstance(size, list) for item in size):
-                raise Untraceable("a size depends on a parameter's value; make it a number of __init__") from None
+                raise UnknownValue("a size depends on a parameter's value; make it a number of __init__") from None
             raise
         with torch._C.DisableTorchFunction():
             if is_laid_out(name):
@@ -199,7 +199,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if self.trusted and name in _AS_LONG_AS_KNOWN and (found := self._as_long_as_known(func, args, kwargs)) is not None:
             return found
         if name in DISTINCT:
-            raise Untraceable(f"{name} cannot be traced: its result depends on values")
+            raise UnknownValue(f"{name} cannot be traced: its result depends on values")
         if self.autocast is not None:
             args, kwargs = precision.cast_as_autocast_would(self, self.autocast, func, args, kwargs)
         args = precision.cast_to_default(self, func, args, kwargs)
@@ -215,7 +215,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             precision.name_dtype(func, args, kwargs)
             result = self.record_call(name, CALLS.get(name, func), args, kwargs)
         except NotImplementedError as error:
-            raise Untraceable(f"{name} cannot be traced: its result depends on values") from error
+            raise UnknownValue(f"{name} cannot be traced: its result depends on values") from error
         except precision.DependsOnDefault as error:
             raise Untraceable(str(error)) from error
         self.devices.claim(result, claim, args)

@@ -15,7 +15,7 @@ from rlkernel.evaluator.program.reached import kernel_text
 from rlkernel.evaluator.program.schema import Config, Descriptor, Function, Launch, Program, TensorSpec
 from rlkernel.evaluator.program.values import ScalarRef, TensorRef, Value
 from rlkernel.evaluator.program.variant import Specs
-from rlkernel.evaluator.trace.host_numbers import Untraceable
+from rlkernel.evaluator.trace.host_numbers import UnknownValue, Untraceable
 
 
 class NeedsKernel(BaseException):
@@ -67,7 +67,7 @@ def question(
     given: dict[str, Value] = {}
     for name, value in values.items():
         if isinstance(value, ScalarRef):
-            raise Untraceable(f"a kernel that the host asks about is given a parameter's value as {name}; pass a plain number")
+            raise UnknownValue(f"a kernel that the host asks about is given a parameter's value as {name}; pass a plain number")
         base = value.base if isinstance(value, Descriptor) else value
         if isinstance(base, TensorRef):
             base = TensorRef(numbers.setdefault(base.number, len(numbers)))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rlkernel.evaluator.cpu.extents import SIDES, Extents
+from rlkernel.evaluator.cpu.extents import SIDES, Extents, growth
 from rlkernel.evaluator.cpu.latency import Chain
 from rlkernel.evaluator.cpu.loops import For, Numbers, While
 from rlkernel.evaluator.cpu.reuse import Reuse
@@ -55,6 +55,24 @@ def test_all_turns_show_a_loop_of_a_kernel_that_adds_up_in_few_bits() -> None:
     assert [(one.place, one.enough) for one in full.repeated(PROGRAM)] == [(AXIS, 2), (LOOP, 64), (LOOP, 3)]
     here.note(("a", AXIS), 2)
     assert here.short(full.repeated(PROGRAM), PROGRAM) == (Extent(0, LOOP, 64, 64),)
+
+
+def test_work_grows_with_programs_and_with_the_turns_of_what_is_short() -> None:
+    def program(**grids: tuple[int, ...]) -> Any:
+        return SimpleNamespace(
+            launches=[
+                SimpleNamespace(function="abcdef".index(name), configs=[SimpleNamespace(grid=grid)])
+                for name, grid in grids.items()
+            ]
+        )
+
+    small, full = program(a=(2, 1), b=(1, 1)), program(a=(60, 4), b=(1, 1))
+    # 240 programs of `a` and one of `b`, whose loop has 9 turns, in place of 3: axes and sides of branches are no turns.
+    short = [Extent(0, AXIS, 4, 3), Extent(1, LOOP, 9, 3), Extent(1, LOOP + 1, 5, 3), Extent(0, SIDES, 2, 2)]
+    assert growth(small, full, short) == (240 + 9) / 3
+    # A loop with 7 turns in a function that is not launched is in either.
+    assert growth(small, full, [Extent(2, LOOP, 7, 3)]) == 7 * (240 + 1) / 3
+    assert growth(program(a=(0,)), program(a=(5,)), []) == 5
 
 
 def test_blocks_are_unfilled_where_a_mask_leaves_elements_out_here_and_none_at_full_shape() -> None:

@@ -223,6 +223,19 @@ WIDE = "return x * torch.unique(x.new_ones(2, 65), dim=0).numel()"
 )
 def test_a_broken_forward_is_told_with_its_line_and_what_to_change(forward: str, told: str) -> None:
     at = "def forward(self, x)" if forward.startswith("def") else "return x * self.scale"
-    question = Fit(About("p", ATTRIBUTE.replace(at, forward), "h200", "tf32"), None, 0)
+    assert told in why_broken(ATTRIBUTE.replace(at, forward))
+
+
+def why_broken(source: str) -> str:
+    """Why the oracle finds no sizes for a file."""
+    question = Fit(About("p", source, "h200", "tf32"), None, 0)
     answer = codec.unpack(wire.parse(Oracle().handle(codec.to_header(question), b"")[wire.PREFIX.size :]), Broken)
-    assert told in answer.why
+    return str(answer.why)
+
+
+def test_a_name_with_values_in_it_is_no_question_for_a_value() -> None:
+    operator = "torch.library.define('told_of::values', '(Tensor x) -> Tensor'); return torch.ops.told_of.values(x)"
+    assert why_broken(ATTRIBUTE.replace("return x * self.scale", operator)) == (
+        "p: forward raises Untraceable on line 11: operator told_of::values has no implementation in Python for CUDA (on tensors "
+        "without data)"
+    )

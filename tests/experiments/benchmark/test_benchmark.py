@@ -82,7 +82,9 @@ def test_a_directory_of_solutions(suite: Path, tmp_path: Path, capsys: pytest.Ca
     assert main(arguments) == 0
     shown = capsys.readouterr().out
     assert max(map(len, shown.splitlines()[:-3])) <= 100
-    assert "modelled times; 2 of 3 problems scored, 1 not scored" in shown and "level2/1_Big: forward raises Untraceable" in shown
+    assert (
+        "modelled times; 2 of 3 problems scored, 1 not scored" in shown and "level2/1_Big: forward raises UnknownValue" in shown
+    )
     found = results_of(tmp_path / "o")
     # Double: 1 of 1 as fast as one operator; Chain: 1 of 2, three operators in one.
     fast = found["scores"]["level 1"]["eager"]["fast"]["best"]

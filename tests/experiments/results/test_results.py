@@ -18,13 +18,14 @@ from experiments.results import transcripts
 from experiments.results.archive import index
 from experiments.results.command import _refined_preset, collect, main
 from experiments.results.figure import distinct
+from experiments.results.findings import headline, read_headline
 from experiments.results.numbers import manifest
-from experiments.results.pages import Found, page
+from experiments.results.pages import Found, claims_table, page
 from experiments.results.run_pages import pages_in
 from rlkernel.config import Run
-from rlkernel.report.claims import Claim, DecidedClaim, Verdict
+from rlkernel.report.claims import Claim, DecidedClaim, Verdict, decide_claims
 from rlkernel.report.report import Story
-from rlkernel.report.summary import Window, read_run
+from rlkernel.report.summary import RunRecord, Window, read_run
 from rlkernel.runs import directory as rundir
 from rlkernel.runs.outcomes import KEYS
 from rlkernel.types import Evaluation, OpFact, Status
@@ -103,6 +104,19 @@ def test_a_claim_of_two_experiments_counts_once_by_the_family_that_asks_most() -
     opposite, early = decided(Verdict.UNCLEAR, 0.5, higher=False), decided(Verdict.UNCLEAR, None, window=Window(last=1))
     assert distinct([lenient, early, strict, mirrored, opposite]) == [strict, early, opposite]
     assert distinct([strict, lenient]) == [strict]
+
+
+def test_the_table_says_where_nothing_can_be_told_apart() -> None:
+    runs = {
+        arm: [RunRecord(Path(arm), arm, seed, "measured", {}, ({"step": 5, "reward": level},)) for seed in range(2)]
+        for arm, level in (("a", 0.0), ("b", 0.0), ("c", 0.4))
+    }
+    claims = [Claim("b above a", "b", "a", "reward", "none"), Claim("c above a", "c", "a", "reward", "none")]
+    floor, apart = claims_table(decide_claims(claims, runs))[2:]
+    assert floor.endswith(
+        "| 0.00 [0.00, 0.00] |  | **unclear**: both arms are at 0 in every seed: nothing to tell apart | none |"
+    )
+    assert apart.endswith("| +0.40 [+0.40, +0.40] |  | **unclear** | none |")
 
 
 def test_checked_in_numbers_that_do_not_fit_are_one_line(tmp_path: Path, runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -187,15 +201,36 @@ def test_pages_hold_verdicts_numbers_manifests_and_kernels(
     assert "## level2/p0: 2.50x [2.40, 2.60] (measured)" in kernels and "aten.mm (80 %)" in kernels
 
 
-def test_findings_written_by_hand_are_linked_and_kept(tmp_path: Path, runs: Path) -> None:
+def test_findings_written_by_hand_are_linked_quoted_and_kept(tmp_path: Path, runs: Path) -> None:
     out = tmp_path / "out"
     assert main(["--runs", str(runs), "--out", str(out)]) == 0
     directory = out / "multi_turn_estimators"
-    assert "findings.md" not in (directory / "README.md").read_text()
-    (directory / "findings.md").write_text("by hand")
+    assert "findings.md" not in (directory / "README.md").read_text() + (out / "README.md").read_text()
+    written = "# Seen\n\nOn two cards.\n\n**The rate alone\ndoes it.** The age adds nothing.\n\n**Nor do seeds.**\n"
+    (directory / "findings.md").write_text(written)
     assert main(["--runs", str(runs), "--out", str(out)]) == 0
-    assert "[findings.md](findings.md)" in (directory / "README.md").read_text()
-    assert (directory / "findings.md").read_text() == "by hand"
+    told = "\n[What was seen in these runs]({}findings.md): **The rate alone does it.**\n"
+    assert told.format("") in (directory / "README.md").read_text()
+    # On the first page it stands between the title of the experiment and the verdicts, and nowhere else.
+    front = (out / "README.md").read_text()
+    title = "## [Multi turn estimators](multi_turn_estimators/README.md)\n"
+    assert title + told.format("multi_turn_estimators/") + "\n| claim |" in front
+    assert front.count("**The rate alone does it.**") == 1
+    assert (directory / "findings.md").read_text() == written
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ("**PR adds 1 to 4**, by Fast@1.2 and\nmore, e.g. pay.\nNo.", "PR adds 1 to 4, by Fast@1.2 and more, e.g. pay."),
+        ("Seen.\n\n**It is [noise](a.md#b).** So.", "It is noise."),
+        ("It is **not** noise.\n\n**Is it?** No.", "Is it?"),
+        ("**No stop at all**\n\nAnother. Paragraph.", "No stop at all"),
+        ("Nothing is bold.", ""),
+    ],
+)  # fmt: skip
+def test_the_headline_is_the_first_sentence_that_begins_a_paragraph_in_bold(written: str, told: str) -> None:
+    assert headline(f"# Title\n\n{written}") == told
 
 
 def test_results_are_moved_to_a_folder_of_their_date_and_keep_their_claims(
@@ -307,12 +342,13 @@ def test_the_pages_of_this_checkout_are_those_of_their_numbers(tmp_path: Path) -
                 kept.preset,
                 kept.bands,
             )
-            beside = {
-                "findings": (numbers.parent / "findings.md").is_file(),
-                "transcripts": transcripts.links(transcripts.read(numbers.parent)),
-                "run_pages": pages_in(place),
-            }
-            assert page(found, **beside) == (numbers.parent / "README.md").read_text()
+            text = page(
+                found,
+                findings=read_headline(numbers.parent),
+                transcripts=transcripts.links(transcripts.read(numbers.parent)),
+                run_pages=pages_in(place),
+            )
+            assert text == (numbers.parent / "README.md").read_text()
     if not list(results.glob("*/numbers.json")):
         assert index(results) == (results / "README.md").read_text(), "run `python -m experiments.results --again docs/results`"
     overview = (results / "2026-11-21" / "README.md").read_text()

@@ -16,7 +16,7 @@ from rlkernel.evaluator.judging.references.reference_calls import call
 from rlkernel.evaluator.judging.sizes.constants import counts_of, resize, sizes_of
 from rlkernel.evaluator.judging.sizes.made_inputs import batch_names, free_names, least_beside
 from rlkernel.evaluator.judging.sizes.resizing import Sizes, apart, divided, doubled, largest_of, reduced, twos
-from rlkernel.evaluator.trace.recorder import Untraceable
+from rlkernel.evaluator.trace.host_numbers import UnknownValue
 from rlkernel.reference import describe, load_reference
 from rlkernel.types import Problem
 
@@ -277,7 +277,7 @@ def _told(error: Exception, name: str) -> str:
     told = f"forward raises {describe(error, name)} (on tensors without data)"
     if isinstance(error, TooMuchMemory):
         return f"{told}; make its sizes smaller"
-    if isinstance(error, Untraceable) and "value" in str(error):
+    if isinstance(error, UnknownValue):
         return f"{told}; what a reference needs to know before it runs must follow from what get_inputs draws"
     if type(error).__module__.startswith("torch._dynamo"):
         return f"{told}; a reference is written without torch.compile, under which it can be timed besides (--compiled)"

@@ -60,7 +60,7 @@ def read(directory: Path) -> Kept:
 
 
 def _claim(kept: Mapping[str, Any]) -> Claim:
-    fields = {field.name: kept[field.name] for field in dataclasses.fields(Claim)}
+    fields = {field.name: kept[field.name] for field in dataclasses.fields(Claim) if field.name in kept}  # some are younger
     windows = {name: Window(**kept[name]) for name in ("window", "worse_window") if kept[name] is not None}
     return Claim(**{**fields, **windows})
 

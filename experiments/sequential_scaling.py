@@ -65,6 +65,7 @@ CLAIMS = (
         PAPER,
         window=LAST,
         worse_window=Window(step=3),
+        certain=True,
     ),
     Claim(
         "The last turn improves, too: 15 against 3",

@@ -8,6 +8,7 @@
     <out>/<experiment>/         README.md, figure.png, numbers.json (every measurement, verdicts), manifests.json (what ran)
     <out>/runs/                 a page per run: its validations, and trajectories of the last one
 
+    python -m experiments.results --runs runs/later --out docs/results --add    # add runs to those whose numbers are there
     python -m experiments.results --again docs/results/2026-11-21     # the same anew, from the measurements that are checked in
     python -m experiments.results --archive docs/results              # move them to a folder with their date, before others come
     python -m experiments.results --archive docs/results --only transfer    # one of them; the others stay, and so it is with runs
@@ -22,43 +23,34 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 from PIL import Image
 
-from experiments import arms, checked_in, sequential_scaling
+from experiments import checked_in, sequential_scaling
 from experiments.catalogue import NAMES, load
 from experiments.results import transcripts
+from experiments.results.adding import added
 from experiments.results.archive import archive, earlier, index, links
+from experiments.results.collecting import collect, order_of
 from experiments.results.figure import distinct, draw_verdicts
 from experiments.results.findings import read_headline
 from experiments.results.numbers import write_numbers, write_verdicts
-from experiments.results.pages import Found, bands_of, cold_start_page, kernels_page, overview, page
+from experiments.results.pages import Found, overview, page
+from experiments.results.pages_beside import cold_start_page, kernels_page
 from experiments.results.run_pages import pages_in, write_run_pages
+from experiments.results.transcripts import REFINED
 from rlkernel.commands.flags import parse_flags
-from rlkernel.config import METHODS, Run, to_json
 from rlkernel.errors import UsageError, exit_status
 from rlkernel.report.best_kernels import best_kernels, best_run
 from rlkernel.report.figure import draw_curves
 from rlkernel.report.report import Story
-from rlkernel.report.summary import RunRecord, is_finished, read_run
-from rlkernel.settings import Loss, Optimiser, Stop
+from rlkernel.report.summary import RunRecord, is_finished
 
-SCALE = (
-    *("problems", "environment", "model", "rollouts", "max_new_tokens", "temperature", "steps"),
-    *("validation_every", "validation_rollouts"),
-)
-"""The fields of a run that all arms of a comparison share."""
-RELATIVE = ("learning_rate", "turns", "prompts_per_step", "validation_turns")
-"""Sizes in which arms may differ: a scale multiplies those of all arms by the same numbers."""
-WITH_PAGES = (*NAMES, "sequential_scaling")
+WITH_PAGES = (*NAMES, REFINED)
 """The experiments that have pages."""
-SETTINGS: Mapping[str, type] = {"loss": Loss, "optimiser": Optimiser, "stop": Stop}
-"""The fields of a `Run` that group others."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +68,8 @@ class Flags:
     runs."""
     only: tuple[str, ...] = ()
     """The experiments to write, or to move; what the directory has of others stays. Without it, all."""
+    add: bool = False
+    """Add the runs to those that the pages' directory keeps as numbers; experiments without new runs stay as they are."""
     any_scale: bool = False
     """Also write pages of runs whose sizes no preset has."""
 
@@ -98,20 +92,30 @@ def _main(flags: Flags) -> int:
     asked = flags.only or WITH_PAGES
     if flags.archive is not None:
         return _archive(flags.archive, asked)
+    return _from_runs(flags, asked)
+
+
+def _from_runs(flags: Flags, asked: Sequence[str]) -> int:
+    """Write pages of these experiments from directories of runs."""
     out = flags.out or flags.runs / "results"
+    pieces = [one for one in collect(flags.runs) if one.name in asked]
+    every = pieces
+    if flags.add:
+        every = [added(one, out / one.name, order_of(one.name)) for one in pieces if one.runs]
     # An experiment of which a shared arm alone was run has nothing to compare.
-    every = [one for one in collect(flags.runs) if one.name in asked]
     found = [one for one in every if any(judged.difference is not None for judged in one.judged)]
     if not found:
         raise UsageError(f"{_nothing_compared(flags.runs, every, flags.any_scale)}: run `python -m experiments.all` first")
     if not flags.any_scale and (strange := next((one for one in found if not one.preset), None)):
         raise UsageError(f"the runs of {strange.name} have sizes that no preset has: give --any-scale to write pages of them")
+    new = {one.name: one.runs for one in pieces}  # whose directories are there
     for one in found:
         write_numbers(one, out / one.name)
-        transcripts.write(transcripts.choose(one.runs), out / one.name)
-    everyone = [run for one in found if one.name != "sequential_scaling" for run in one.runs]
+        if not (flags.add and transcripts.read(out / one.name)):
+            transcripts.write(transcripts.choose(new[one.name]), out / one.name)
+    everyone = [run for one in found if one.name != REFINED for run in new[one.name]]
     write_run_pages(everyone, out)
-    if flags.only:
+    if flags.only or flags.add:
         return write_pages(checked_in.among(WITH_PAGES, out), out)
     _write_pages_of_all(flags.runs, everyone, out)
     return write_pages([one.name for one in found], out)
@@ -171,7 +175,7 @@ def _again(out: Path) -> int:
 def write_pages(names: Sequence[str], out: Path) -> int:
     """Write verdicts, pages and figures of these experiments from the numbers in `out`, and from nothing else; then the page that
     puts the claims together with its figures. Print how many claims have which verdict."""
-    stories = {**{name: load(name).story for name in NAMES}, "sequential_scaling": sequential_scaling.STORY}
+    stories = {**{name: load(name).story for name in NAMES}, REFINED: sequential_scaling.STORY}
     found = [_kept(name, stories[name], checked_in.read(out / name)) for name in names]
     for one in found:
         write_verdicts(one, out / one.name)
@@ -191,89 +195,6 @@ def _kept(name: str, story: Story, kept: checked_in.Kept) -> Found:
     """An experiment as its folder keeps it: with the words and the claims of then."""
     own = replace(story, docstring=kept.docstring, claims=story.claims if kept.claims is None else kept.claims)
     return Found(name, own, kept.runs, kept.preset, kept.bands)
-
-
-def collect(runs: Path) -> Iterator[Found]:
-    """All experiments with their finished runs, of one scale each."""
-    trained = _finished(runs / "arms")
-    for name in NAMES:
-        experiment = load(name)
-        own = [run for run in trained if run.arm in experiment.arms and _is_arm(run, to_json(experiment.arms[run.arm]))]
-        chosen = _ordered(_one_scale(own, partial(_scale, defined=experiment.arms)), list(experiment.arms))
-        preset = _preset(chosen[0], experiment.arms[chosen[0].arm], (*SCALE, *RELATIVE)) if chosen else ""
-        yield Found(name, experiment.story, chosen, preset, bands_of(chosen))
-    refined = [run for run in _finished(runs / "refined") if run.arm in sequential_scaling.ARMS]
-    chosen = _ordered(_one_scale(refined, _refined_scale), list(sequential_scaling.ARMS))
-    preset = _refined_preset(chosen[0]) if chosen else ""
-    yield Found("sequential_scaling", sequential_scaling.STORY, chosen, preset, bands_of(chosen))
-
-
-def _finished(directory: Path) -> list[RunRecord]:
-    runs = [path.parent for path in sorted(directory.glob("*/manifest.json"))]
-    return [read_run(run) for run in runs if is_finished(run)]
-
-
-def _is_arm(run: RunRecord, arm: Mapping[str, Any]) -> bool:
-    """Whether a run is of this arm as it is defined now; its sizes may differ. A field that is younger than the run is at its
-    default, which adds nothing."""
-    numbers = {"updates": 1, "epochs": 1, "max_grad_norm": 1.0, "refresh_tokens": 0}
-    defaults = {**numbers, **{name: to_json(kind()) for name, kind in SETTINGS.items()}}
-    keys = (*METHODS, "gamma", "staleness", "rollout_dtype", *defaults)
-    return all(run.manifest["run"].get(key, defaults.get(key)) == arm[key] for key in keys)
-
-
-def _one_scale(runs: Sequence[RunRecord], scale: Callable[[RunRecord], str]) -> list[RunRecord]:
-    """The runs of one scale: a measured one before a modelled one, then the one with most runs. Of two runs of one arm and seed,
-    the later one is taken."""
-    scales: dict[tuple[str | None, str], list[RunRecord]] = {}
-    for run in runs:
-        scales.setdefault((run.timing, scale(run)), []).append(run)
-    if not scales:
-        return []
-    best = max(scales.values(), key=lambda of: (of[0].timing == "measured", len(of)))
-    latest: dict[tuple[str, int], RunRecord] = {}
-    for run in sorted(best, key=lambda run: str(run.manifest["finished"])):
-        latest[run.arm, run.seed] = run
-    return list(latest.values())
-
-
-def _scale(run: RunRecord, defined: Mapping[str, Run]) -> str:
-    """The scale of a run: the preset whose sizes it has, otherwise its own sizes, with ratios to the arm's where arms may
-    differ."""
-    if preset := _preset(run, defined[run.arm], (*SCALE, *RELATIVE)):
-        return preset
-    found, arm = run.manifest["run"], to_json(defined[run.arm])
-    ratios = [float(f"{found[key] / (arm[key] or 1):.6g}") for key in RELATIVE]
-    return json.dumps([*(found[key] for key in SCALE), *ratios], sort_keys=True)
-
-
-def _refined_scale(run: RunRecord) -> str:
-    dump = run.manifest["run"]
-    # Each seed refines its own weights.
-    model = "checkpoint" if "checkpoint" in dump["model"] else dump["model"]
-    return json.dumps([model, *(dump[key] for key in (*SCALE, "turns") if key not in ("model", "steps"))], sort_keys=True)
-
-
-def _preset(run: RunRecord, arm: Run, keys: Sequence[str]) -> str:
-    """The name of the preset whose values of `keys` the run has, or nothing."""
-    for name, preset in arms.PRESETS.items():
-        dump = to_json(preset.adapt(arm))
-        if all(run.manifest["run"].get(key) == dump[key] for key in keys):
-            return name
-    return ""
-
-
-def _refined_preset(run: RunRecord) -> str:
-    """The preset whose sizes a run of test-time scaling has, or nothing: of two, the one whose policy it refined."""
-    found = run.manifest["run"]
-    dumps = {name: to_json(sequential_scaling.refined(arms.PRESETS[name])) for name in sequential_scaling.PRESETS}
-    keys = [*(key for key in SCALE if key != "model"), "turns"]  # each seed may refine its own weights
-    named = [name for name, dump in dumps.items() if all(found[key] == dump[key] for key in keys)]
-    return next(iter(sorted(named, key=lambda name: dumps[name]["model"] != found["model"])), "")
-
-
-def _ordered(runs: Sequence[RunRecord], order: Sequence[str]) -> tuple[RunRecord, ...]:
-    return tuple(sorted(runs, key=lambda run: (order.index(run.arm), run.seed)))
 
 
 def write_page(one: Found, directory: Path) -> None:

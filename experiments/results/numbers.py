@@ -85,8 +85,11 @@ def _short(value: Any) -> Any:
 
 
 def manifest(run: RunRecord) -> dict[str, Any]:
-    """The manifest of a run, without the paths of the machine and with a hash in place of the list of problems."""
+    """The manifest of a run, without the paths of the machine and with a hash in place of the list of problems; one that was kept
+    so stays as it is."""
     found: dict[str, Any] = _without_paths(run.manifest)
+    if isinstance(run.manifest["run"]["problems"], Mapping):
+        return found
     problems = json.dumps(run.manifest["run"]["problems"], sort_keys=True).encode()
     short = {"count": len(run.manifest["run"]["problems"]), "sha256": hashlib.sha256(problems).hexdigest()[:16]}
     return {**found, "run": {**found["run"], "problems": short}}

@@ -6,17 +6,14 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from experiments.arms import MINIATURE, PRESETS
-from experiments.behaviour import KINDS
 from experiments.catalogue import NAMES
 from experiments.results.cost import cost_lines
 from experiments.results.figure import GROUPS, distinct, strongest_first
 from experiments.results.findings import FINDINGS
 from experiments.results.seeds import seeds_lines
 from experiments.results.transcripts import places
-from rlkernel.report.best_kernels import BestKernel
 from rlkernel.report.claims import LATE, RULE, UNJUDGED, DecidedClaim, Verdict, decide_claims
 from rlkernel.report.findings import claim_line
 from rlkernel.report.report import Story
@@ -250,77 +247,12 @@ def _group(
     title: str, found: Sequence[Found], claims: Sequence[DecidedClaim], figure: str, seen: Collection[str]
 ) -> list[str]:  # fmt: skip
     """What stands under one of `TITLES`: the clearest claim in a sentence, with the page that has its runs, and the figure. One
-    that was made after a look at runs comes first only where all were."""
+    that was made after a look at runs, or that holds by definition, comes first only where all do."""
     if not claims:
         return []
-    first = next((one for one in claims if not one.claim.after_look), claims[0])
+    first = next((one for one in claims if not (one.claim.after_look or one.claim.certain)), claims[0])
     place = next(one for one in found if first in one.judged)
     findings = f", [what was seen in them]({place.name}/{FINDINGS})" if place.name in seen else ""
     sentence = f"{first.claim.told}: {claim_line(first)} ([its runs]({place.name}/README.md){findings})."
     count = "One claim." if len(claims) == 1 else f"{len(claims)} claims. The clearest:"
     return [f"## {title}", "", f"{count} {sentence}", "", f"![{title}]({figure})", ""]
-
-
-def kernels_page(best: RunRecord | None, kernels: Sequence[BestKernel]) -> str:
-    """The page of the best kernels: source, speedup with its interval, coverage and the reference's bottleneck."""
-    if best is None or not kernels:
-        return "# Best kernels\n\nNo correct kernel was kept as text.\n"
-    lines = [
-        "# Best kernels",
-        "",
-        f"Of `{best.arm}`, seed {best.seed} (learning rate {best.manifest['run']['learning_rate']:g}), the run with the highest "
-        "late Fast@1.2; one per problem, by the lower bound of the speedup, of the trajectories that were kept as text.",
-    ]
-    for kernel in kernels:
-        lines += [
-            "",
-            f"## {kernel.problem}: {kernel.speedup_text()}",
-            "",
-            f"Coverage {100 * kernel.coverage:.0f} %; {kernel.split} split, step {kernel.step}; bottleneck of the reference: "
-            f"{kernel.bottleneck or 'not known'}.",
-            "",
-            "````python",
-            kernel.code.strip("\n"),
-            "````",
-        ]
-    return "\n".join(lines) + "\n"
-
-
-def cold_start_page(facts: Mapping[str, Any]) -> str:
-    """The page of the policy before training: kinds of answers turn by turn, and which kind follows which. facts:
-    `behaviour.json` of `experiments.cold_start`."""
-    head = f"| {' | '.join(kind.replace('_', ' ') for kind in KINDS)} |"
-    rule = "|---" * (1 + len(KINDS)) + "|"
-    turns = [
-        f"| {number} | {' | '.join(f'{100 * row[kind]:.0f} %' for kind in KINDS)} | {row['reward']:.2f} |"
-        for number, row in enumerate(facts["turns"], 1)
-    ]
-    each = facts["metrics"]["evaluations"] / len(facts["turns"])
-    count = {kind: round(each * sum(row[kind] for row in facts["turns"][:-1])) for kind in KINDS}
-    after = [
-        f"| {kind.replace('_', ' ')} ({count[kind]}) | {' | '.join(f'{100 * row[other]:.0f} %' for other in KINDS)} |"
-        for kind, row in facts["next"].items()
-    ]
-    metrics = facts["metrics"]
-    lines = [
-        "# The policy before training",
-        "",
-        "What `python -m experiments.cold_start --size medium` made, sampled at temperature 1 on the validation problems, "
-        f"**{facts['timing']}** time; {metrics['evaluations']:.0f} answers.",
-        "",
-        "`fast`: correct, at least 1.2 times as fast as the reference; `lazy`: correct and at most 1.1 times; `medium`: between. "
-        "`no kernel`: the output does not come from a Triton kernel, a hack. `broken`: nothing to compare.",
-        "",
-        f"| turn {head} reward |",
-        "|---" + rule,
-        *turns,
-        "",
-        f"Any turn of three: Fast@1 {100 * metrics['fast_1']:.0f} %, Fast@1.2 {100 * metrics['fast_1.2']:.0f} %.",
-        "",
-        "What follows an answer (how many there were), after its feedback:",
-        "",
-        f"| answer {head}",
-        rule,
-        *after,
-    ]
-    return "\n".join(lines) + "\n"

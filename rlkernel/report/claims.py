@@ -62,6 +62,8 @@ class Claim:
     """A part of the names of the problems that the claim is about; empty: all of the validation."""
     after_look: bool = False
     """Whether the claim was written after a look at runs that it speaks of."""
+    certain: bool = False
+    """Whether the direction holds by definition, so that runs say something of the size alone: it is no headline."""
     margin: float = 0.05
     """A difference, in the metric's unit, below which nobody would care. An interval within the margin is no reproduction, unless
     it lies above 0 with a corrected p that is small enough: then it is one, and is called small."""

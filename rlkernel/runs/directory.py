@@ -28,6 +28,7 @@ from rlkernel.errors import UsageError
 from rlkernel.runs import checkpoints
 from rlkernel.runs.code import changed, digests, warning
 from rlkernel.runs.durable import replace_text, sync
+from rlkernel.runs.weights import weights_digest
 
 MANIFEST, METRICS, TRANSCRIPTS, OUTCOMES = "manifest.json", "metrics.jsonl", "transcripts.jsonl", "outcomes.jsonl"
 ROWS = (METRICS, TRANSCRIPTS, OUTCOMES)
@@ -150,6 +151,7 @@ def new_manifest(run: Run) -> dict[str, Any]:
         "code": code_of(run),
         "training_code": digests(),
         "run": to_json(run),
+        "policy": weights_digest(run.model),
         "timing": None,
         **provenance(),
         "wandb_id": os.urandom(4).hex(),

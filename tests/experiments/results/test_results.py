@@ -16,11 +16,12 @@ from experiments.catalogue import NAMES, load
 from experiments.checked_in import read
 from experiments.results import transcripts
 from experiments.results.archive import index
-from experiments.results.command import _refined_preset, collect, main
+from experiments.results.collecting import collect, refined_preset
+from experiments.results.command import main
 from experiments.results.figure import distinct
 from experiments.results.findings import headline, read_headline
 from experiments.results.numbers import manifest
-from experiments.results.pages import Found, claims_table, page
+from experiments.results.pages import Found, claims_table, overview, page
 from experiments.results.run_pages import pages_in
 from rlkernel.config import Run
 from rlkernel.report.claims import Claim, DecidedClaim, Verdict, decide_claims
@@ -117,6 +118,21 @@ def test_the_table_says_where_nothing_can_be_told_apart() -> None:
         "| 0.00 [0.00, 0.00] |  | **unclear**: both arms are at 0 in every seed: nothing to tell apart | none |"
     )
     assert apart.endswith("| +0.40 [+0.40, +0.40] |  | **unclear** | none |")
+
+
+@pytest.mark.parametrize("kind", ["certain", "after_look"])
+def test_what_holds_by_definition_or_was_claimed_after_a_look_is_no_headline(kind: str) -> None:
+    """The first claim has the smaller p."""
+    rows = {"a": (0.10, 0.11, 0.12), "b": (0.90, 0.91, 0.921), "c": (0.5, 0.58, 0.66)}
+    runs = [
+        RunRecord(Path(arm), arm, seed, "measured", {"machine": {"gpus": []}}, ({"step": 5, "fast_1": level},))
+        for arm, levels in rows.items()
+        for seed, level in enumerate(levels)
+    ]
+    claims = [Claim("B is above A", "b", "a", "fast_1", "none"), Claim("C is above A", "c", "a", "fast_1", "none")]
+    for first, told in ((claims[0], "B is above A"), (replace(claims[0], **{kind: True}), "C is above A")):
+        one = Found("first_look", Story("X", "", (first, claims[1]), ()), tuple(runs), "", {})
+        assert f"2 claims. The clearest: {told}: " in overview([one], kernels=False, cold_start=False, seen={})
 
 
 def test_checked_in_numbers_that_do_not_fit_are_one_line(tmp_path: Path, runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -479,5 +495,5 @@ def test_refined_runs_of_other_turns_or_policies_are_another_scale(tmp_path: Pat
 def test_refined_runs_name_the_preset_whose_policy_they_refined(preset: str, tmp_path: Path) -> None:
     """The sizes of `world` and `world_shown` are equal; the policy is not."""
     unit = sequential_scaling.plan(sequential_scaling.Flags(out=tmp_path, seeds=(0,)), arms.PRESETS[preset])[0]
-    assert _refined_preset(read_run(write(tmp_path / "unit", unit.run, 0.5))) == preset
-    assert _refined_preset(read_run(write(tmp_path / "shorter", replace(unit.run, turns=9), 0.5))) == ""
+    assert refined_preset(read_run(write(tmp_path / "unit", unit.run, 0.5))) == preset
+    assert refined_preset(read_run(write(tmp_path / "shorter", replace(unit.run, turns=9), 0.5))) == ""

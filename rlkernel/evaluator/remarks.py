@@ -76,8 +76,8 @@ def to_decide(problem: Problem, why: Undecided, found: Open | None, full: Specs,
             line = f"this line in the file {how} judged where it is long enough, in {seconds:.0f} s: SMALL = {sizes}"
             return [f"{problem.name}: {line}"]
     sizes, divided = certain
+    if sizes == found.compared:
+        return [f"{none}: it was judged where it should be long enough"]
     seconds, taken = found.work / divided / OF_A_SECOND, _bytes(full) / divided
-    work = f"its kernels would run for some {seconds / 60:,.0f} min"
-    return [
-        f"{none} here: at {compared_at(sizes)} {work if seconds > run_seconds else f'its arguments take {taken / 1e9:.1f} GB'}"
-    ]
+    work, memory = f"its kernels would run for some {seconds / 60:,.0f} min", f"its arguments take {taken / 1e9:.1f} GB"
+    return [f"{none} here: at {compared_at(sizes)} {work if seconds > run_seconds else memory}"]

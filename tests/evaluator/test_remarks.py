@@ -188,6 +188,12 @@ SMALLER = {"ROWS": 128, "COLS": 256}
             "is likely to have it judged where it is long enough, in 56 s: SMALL = {'ROWS': 128, 'COLS': 256}",
         ),
         (MEAN, Open(SMALLER, 3, 72e6), Undecided.LONGER, "at ROWS = 128, COLS = 2048 its kernels would run for some 8 min"),
+        (
+            MEAN,
+            Open({"ROWS": 1024, "COLS": 2048}, 0, 1.0),
+            Undecided.LONGER,
+            "no SMALL is known that decides this: it was judged where it should be long enough",
+        ),
         (MEAN, None, Undecided.OWN, "no SMALL is known that decides this: the sizes that it is made for are not known"),
         (MEAN, None, Undecided.TIME, "no SMALL is known that decides this: it did not end at the least sizes that were tried"),
         (

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.noted import Open
-from rlkernel.evaluator.judging.sizes.enough import long_enough, strangers
+from rlkernel.evaluator.judging.sizes.enough import likely_long_enough, long_enough, strangers
 from rlkernel.evaluator.judging.undecided import MOST_SIZES, Undecided, compared_at
 from rlkernel.evaluator.messages.survey import Survey
 from rlkernel.evaluator.program.variant import Specs, Variant
@@ -68,12 +68,16 @@ def to_decide(problem: Problem, why: Undecided, found: Open | None, full: Specs,
     if strange := strangers(problem.source, found.compared):
         told = ", ".join(name.removeprefix("SIZE_") for name in strange[:MOST_SIZES])
         return [f"{none}: it names constants at the top of the file, where these sizes are not: {told}"]
-    sizes, divided = long_enough(problem.source, found.compared, found.halvings)
+    certain = long_enough(problem.source, found.compared, found.halvings)
+    likely = likely_long_enough(problem.source, found.compared, found.halvings)
+    for (sizes, divided), how in ((certain, "has it"), (likely, "is likely to have it")):
+        seconds, taken = found.work / divided / OF_A_SECOND, _bytes(full) / divided
+        if sizes != found.compared and seconds <= run_seconds and taken <= MOST_BYTES:
+            line = f"this line in the file {how} judged where it is long enough, in {seconds:.0f} s: SMALL = {sizes}"
+            return [f"{problem.name}: {line}"]
+    sizes, divided = certain
+    if sizes == found.compared:
+        return [f"{none}: it was judged where it should be long enough"]
     seconds, taken = found.work / divided / OF_A_SECOND, _bytes(full) / divided
-    if seconds > run_seconds:
-        return [f"{none} here: at {compared_at(sizes)} its kernels would run for some {seconds / 60:,.0f} min"]
-    if taken > MOST_BYTES:
-        return [f"{none} here: at {compared_at(sizes)} its arguments take {taken / 1e9:.1f} GB"]
-    return [
-        f"{problem.name}: this line in the file has it judged where it is long enough, in some {seconds:.0f} s: SMALL = {sizes}"
-    ]
+    work, memory = f"its kernels would run for some {seconds / 60:,.0f} min", f"its arguments take {taken / 1e9:.1f} GB"
+    return [f"{none} here: at {compared_at(sizes)} {work if seconds > run_seconds else memory}"]

@@ -158,7 +158,7 @@ async def test_a_line_to_paste_decides_what_was_left_open(noting: Pool) -> None:
     result = await noting.evaluate(problem, MEAN_OF_PARTS)
     assert result.correct and why_undecided(result.detail) is Undecided.LONGER
     (line,) = await noting.remarks(problem, result)
-    assert line.startswith("p: this line in the file has it judged where it is long enough, in some ") and line.endswith(LINE)
+    assert line.startswith("p: this line in the file has it judged where it is long enough, in ") and line.endswith(LINE)
     pasted = replace(problem, source=MEAN + LINE + "\n")
     result = await noting.evaluate(pasted, MEAN_OF_PARTS)
     assert (result.status, result.detail) == (Status.CORRECT, "")
@@ -172,9 +172,28 @@ SMALLER = {"ROWS": 128, "COLS": 256}
 @pytest.mark.parametrize(
     ("source", "found", "why", "told"),
     [
-        (MEAN, Open(SMALLER, 1, 40_000.0), Undecided.WORK, "in some 1 s: SMALL = {'ROWS': 512, 'COLS': 2048}"),
-        (MEAN, Open(SMALLER, 9, 40_000.0), Undecided.LONGER, "in some 0 s: SMALL = {'ROWS': 128, 'COLS': 2048}"),
+        (
+            MEAN,
+            Open(SMALLER, 1, 40_000.0),
+            Undecided.WORK,
+            "has it judged where it is long enough, in 1 s: SMALL = {'ROWS': 512, 'COLS': 2048}",
+        ),
+        (MEAN, Open(SMALLER, 9, 40_000.0), Undecided.LONGER, "in 0 s: SMALL = {'ROWS': 128, 'COLS': 2048}"),
         (MEAN, Open(SMALLER, 0, 72e6), Undecided.LONGER, "at ROWS = 1024, COLS = 2048 its kernels would run for some 60 min"),
+        # Rows alone would take 8 times less, which is 450 s; rows and columns 64 times less, unless they were that long before.
+        (
+            MEAN,
+            Open({"ROWS": 16, "COLS": 16}, 3, 72e6),
+            Undecided.LONGER,
+            "is likely to have it judged where it is long enough, in 56 s: SMALL = {'ROWS': 128, 'COLS': 256}",
+        ),
+        (MEAN, Open(SMALLER, 3, 72e6), Undecided.LONGER, "at ROWS = 128, COLS = 2048 its kernels would run for some 8 min"),
+        (
+            MEAN,
+            Open({"ROWS": 1024, "COLS": 2048}, 0, 1.0),
+            Undecided.LONGER,
+            "no SMALL is known that decides this: it was judged where it should be long enough",
+        ),
         (MEAN, None, Undecided.OWN, "no SMALL is known that decides this: the sizes that it is made for are not known"),
         (MEAN, None, Undecided.TIME, "no SMALL is known that decides this: it did not end at the least sizes that were tried"),
         (

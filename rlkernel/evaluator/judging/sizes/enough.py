@@ -1,14 +1,19 @@
 """Sizes at which what was too short to be judged should be long enough.
 
-They are those of the full shape, of which a batch is halved as often as all that is short bears it: where it counts what a module
-works on, it leaves loops and grids at least half as long. Nothing is tried: whoever waits for a verdict decides whether to.
+Either those of the full shape, of which a batch is halved as often as all that is short bears it: where it counts what a module
+works on, each time leaves loops and grids at least half as long. Or, where these are much work, each size halved so often: that
+is long enough where no loop goes over two sizes at once. Nothing is tried: whoever waits for a verdict decides whether to.
 """
 
 from __future__ import annotations
 
+import math
+from functools import partial
+from typing import Any
+
 from rlkernel.evaluator.judging.sizes.constants import counts_of
 from rlkernel.evaluator.judging.sizes.made_inputs import batch_names
-from rlkernel.evaluator.judging.sizes.resizing import Sizes
+from rlkernel.evaluator.judging.sizes.resizing import Sizes, map_numbers, numbers_of
 
 
 def strangers(source: str, compared: Sizes) -> list[str]:
@@ -17,8 +22,8 @@ def strangers(source: str, compared: Sizes) -> list[str]:
 
 
 def long_enough(source: str, compared: Sizes, halvings: int) -> tuple[Sizes, int]:
-    """The sizes, of which none is a stranger, and by how much they are smaller in all than the full shape. halvings: how often
-    all that is short may be halved.
+    """The sizes of which only the batch is halved, and by how much they are smaller in all than the full shape. None may be a
+    stranger. halvings: how often all that is short may be halved.
 
     >>> file = "N = 4096\\nB = 16\\ndef get_inputs():\\n    return [torch.rand(B, N)]\\n"
     >>> long_enough(file, {"N": 96, "B": 4}, 1), long_enough(file, {"N": 96, "B": 4}, 5), long_enough(file, {"N": 96}, 1)
@@ -27,6 +32,29 @@ def long_enough(source: str, compared: Sizes, halvings: int) -> tuple[Sizes, int
     full, divided = counts_of(source), 1
     sizes = {name: full[name] for name in compared}
     for name in sorted(batch_names(source) & sizes.keys()):
-        while type(sizes[name]) is int and halvings and sizes[name] % 2 == 0 and sizes[name] > compared[name]:
-            sizes[name], halvings, divided = sizes[name] // 2, halvings - 1, divided * 2
+        if type(sizes[name]) is int:
+            sizes[name] = _halved(halvings, before := sizes[name], compared[name])
+            fewer = before // sizes[name]
+            halvings, divided = halvings - (fewer.bit_length() - 1), divided * fewer
     return sizes, divided
+
+
+def likely_long_enough(source: str, compared: Sizes, halvings: int) -> tuple[Sizes, float]:
+    """The same with each size halved so often, as far as it is even and longer than it was where results were compared.
+
+    >>> likely_long_enough("N = 4096\\nB = 6\\n", {"N": 96, "B": 2}, 3)
+    ({'N': 512, 'B': 3}, 16.0)
+    """
+    full = counts_of(source)
+    sizes = {name: map_numbers(partial(_halved, halvings), full[name], least) for name, least in compared.items()}
+    return sizes, math.prod(map(_product, (full[name] for name in sizes))) / math.prod(map(_product, sizes.values()))
+
+
+def _halved(halvings: int, number: int, least: int) -> int:
+    while halvings and number % 2 == 0 and number > least:
+        number, halvings = number // 2, halvings - 1
+    return number
+
+
+def _product(size: Any) -> int:
+    return math.prod(numbers_of(size))

@@ -26,6 +26,7 @@ from rlkernel.evaluator.judging.inputs.places import places as places_of
 from rlkernel.evaluator.judging.inputs.shown import held, meant, note_of, put
 from rlkernel.evaluator.judging.inputs.stress import (
     ALWAYS_SAME,
+    APART,
     OF_ONE_VALUE,
     OTHER_CONSTANTS,
     STRESS_NOTES,
@@ -284,6 +285,7 @@ class Construction:
         one = stress is not Stress.NONE and (places.holed or any(all_zero(tensor) or holds_one(tensor) for tensor in rest))
         notes += [OF_ONE_VALUE] if one else []
         notes += [ALWAYS_SAME] if places.turned or places.moved else []
+        notes += [APART] if places.apart else []
         notes += [BALANCED] if self.balance is not None else []
         notes += [] if self.planting is None else [note_of(self.planting)]
         notes += [OTHER_CONSTANTS] if self.perturbed else []

@@ -39,6 +39,7 @@ from rlkernel.evaluator.judging.references.outliers import NOTE as OUTLIERS
 from rlkernel.evaluator.judging.references.outliers import WithOutliers, weights
 from rlkernel.evaluator.judging.references.plan import AT_ONCE, Before, Plan, SeededReference, Terms
 from rlkernel.evaluator.judging.references.reference_calls import constants
+from rlkernel.evaluator.judging.references.related import drawn_weights
 from rlkernel.evaluator.judging.too_hard import as_exact, as_sure, as_tight, bearable, hardest, not_finite, resolved
 from rlkernel.evaluator.messages.judgement import NumbersOfArguments, Planting, Stress
 from rlkernel.evaluator.program.codes import HALF
@@ -92,7 +93,10 @@ def _harder(reference: Reference, usual: Round, terms: Terms, seeds: random.Rand
             others = Keeping(reference, tuple(name for name in names if name not in changed))
             return _perturbed(others, usual, terms, seeds, Stress.NONE) is not None
 
-        names = tuple(constants(reference.model(seeds.getrandbits(SEED_BITS)), reference.fixed))
+        model = reference.model(seeds.getrandbits(SEED_BITS))
+        same = constants(model, reference.fixed)
+        names = (*same, *drawn_weights(model, reference.fixed, same))
+        del model, same
         kept = Keeping(reference, not_borne(names, bears))
         drawn = hardest_of(kept)
     return drawn or Construction(reference, terms, seeds).round(Stress.NONE), kept

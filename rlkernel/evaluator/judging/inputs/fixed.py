@@ -122,6 +122,30 @@ def turned_around(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.roll(1, axis) if torch.equal(found, tensor) else found
 
 
+def copies(given: Sequence[torch.Tensor]) -> tuple[int, ...]:
+    """The places of the inputs that hold the numbers of an earlier one, as the keys of an attention to itself hold those of its
+    queries: whoever reads the earlier one in their place would be right. Lists and whole numbers may be in an order, and stay.
+
+    >>> copies([torch.eye(2), torch.ones(2, 2), torch.eye(2), torch.ones(2), torch.ones(2)])
+    (2,)
+    """
+    told = [place for place, tensor in enumerate(given) if holds_numbers(tensor) and _slices(tensor) is not None]
+    pairs = ((place, earlier) for n, place in enumerate(told) for earlier in told[:n])
+    return tuple(dict.fromkeys(place for place, earlier in pairs if _equal(given[place], given[earlier])))
+
+
+def set_apart(tensor: torch.Tensor) -> torch.Tensor:
+    """The slices of a tensor moved by one along its first axis that has several, the last one to the begin."""
+    axis = _slices(tensor)
+    return tensor if axis is None else tensor.roll(1, axis)
+
+
+def _slices(tensor: torch.Tensor) -> int | None:
+    """The first axis of a tensor that has several slices of more than one number; None where it has none."""
+    axes = (axis for axis, size in enumerate(tensor.shape) if 1 < size < tensor.numel())
+    return next(axes, None)
+
+
 def moved_on(tensor: torch.Tensor) -> torch.Tensor:
     """Whole numbers that are one larger."""
     return tensor + 1

@@ -206,3 +206,29 @@ def test_truth_values_as_numbers_stay_as_they_are() -> None:
     truths = (torch.rand(64) < 0.5).float()
     assert torch.equal(stressed([truths], Stress.EXTREME)[0], truths)
     assert not torch.equal(stressed([truths * 2], Stress.EXTREME)[0], truths * 2)
+
+
+def copies(seed: int) -> list[Any]:
+    torch.manual_seed(seed)
+    x = torch.randn(4, 8, 6)
+    return [x, torch.randn(4, 8, 6), x, torch.zeros(3, 5), {"also": [x.clone(), torch.zeros(3, 5)]}]
+
+
+def test_copies_of_an_earlier_input_are_set_apart() -> None:
+    def forward(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor, old: torch.Tensor, rest: Any) -> torch.Tensor:
+        return (x + y * z + rest["also"][0]).sum() + (old * rest["also"][1]).sum()
+
+    found = places(lambda: Forward(forward), copies, SEEDS, Stress.SCALED)
+    assert found == Places(apart=(2, 4, 5))
+    x, _, z, old, rest = stressed(copies(1), Stress.SCALED, found)
+    usual = copies(1)[0]
+    assert torch.equal(x, 8 * usual) and torch.equal(z, 8 * usual.roll(1, 0)) and torch.equal(rest["also"][0], z)
+    assert not torch.equal(old, rest["also"][1]) and torch.equal(old.roll(1, 0), rest["also"][1])
+
+
+def test_copies_stay_where_the_reference_asks_for_them() -> None:
+    def forward(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor, old: torch.Tensor, rest: Any) -> torch.Tensor:
+        assert torch.equal(x, z)
+        return x + y + z
+
+    assert places(lambda: Forward(forward), copies, SEEDS, Stress.SCALED).apart == ()

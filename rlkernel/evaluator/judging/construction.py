@@ -28,7 +28,7 @@ from rlkernel.evaluator.judging.inputs.stress import (
     ALWAYS_SAME,
     APART,
     OF_ONE_VALUE,
-    OTHER_CONSTANTS,
+    OTHER_PARAMETERS,
     STRESS_NOTES,
     all_zero,
     holds_one,
@@ -288,7 +288,7 @@ class Construction:
         notes += [APART] if places.apart else []
         notes += [BALANCED] if self.balance is not None else []
         notes += [] if self.planting is None else [note_of(self.planting)]
-        notes += [OTHER_CONSTANTS] if self.perturbed else []
+        notes += [OTHER_PARAMETERS] if self.perturbed else []
         notes += ["in a second call"] if self.calls else []
         return f" ({', '.join(notes)})" if notes else ""
 

@@ -2,11 +2,11 @@
 
 0  as the problem is written
 1  the same module called again, on other inputs
-2  another module, its constant parameters at other values; inputs scaled, and where they are never negative or about zero shifted
+2  another module, its parameters at other values; inputs scaled, and where they are never negative or about zero shifted
    and uneven, with rows that are tiny or below zero; inputs of one value at others
-3  the other of train and eval mode, where that differs; constant parameters at other values
+3  the other of train and eval mode, where that differs; parameters at other values
 4  operands of products out of half precision's range, where a reference of float32 multiplies inputs: tf32 keeps that range
-5  constant parameters at other values and usual inputs, where the inputs of round 2 hide a constant
+5  parameters at other values and usual inputs, where the inputs of round 2 hide a constant
 6  numbers that an operator is for whose effect no draw shows, such as those above a limit of 200
 7  a few weights far larger than the others, where an output has half precision: 8 bits with a scale are as exact otherwise
 

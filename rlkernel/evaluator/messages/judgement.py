@@ -202,6 +202,8 @@ class Resized:
     place: int
     """Which of the tensors among the arguments of forward it is."""
     factor: float
+    numbers: tuple[int, ...] = ()
+    """Inputs of a single number that are others besides."""
 
 
 @dataclass(frozen=True, slots=True)

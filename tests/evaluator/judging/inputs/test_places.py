@@ -221,8 +221,8 @@ def test_copies_of_an_earlier_input_are_set_apart() -> None:
     found = places(lambda: Forward(forward), copies, SEEDS, Stress.SCALED)
     assert found == Places(apart=(2, 4, 5))
     x, _, z, old, rest = stressed(copies(1), Stress.SCALED, found)
-    usual = copies(1)[0]
-    assert torch.equal(x, 8 * usual) and torch.equal(z, 8 * usual.roll(1, 0)) and torch.equal(rest["also"][0], 8 * usual.roll(2, 0))
+    large = 8 * copies(1)[0]
+    assert torch.equal(x, large) and torch.equal(z, large.roll(1, 0)) and torch.equal(rest["also"][0], large.roll(2, 0))
     assert torch.equal(old.flatten().roll(3), rest["also"][1].flatten())
 
 

@@ -11,6 +11,7 @@ from rlkernel.evaluator.judging.sizes.resizing import Sizes
 from rlkernel.reference_text import SMALL, apply_small, is_size
 
 TOKENS = r"ignore|(bos|eos|unk|mask|blank|cls|sep)_?(id|idx|index|token)\b"
+"""Names of constants that are numbers among the inputs, such as the token that ends a text."""
 STRUCTURE = re.compile(rf"kernel|stride|pad|dilat|group|head|n(um)?_?(layer|block|expert|stage)s?\b|seed|{TOKENS}", re.IGNORECASE)
 """Names of constants that say what a problem is, not how large."""
 VALUES = ("ignore_index", "padding_idx", "blank", "fill_value")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from rlkernel.evaluator.judging.construction import BALANCED
 from rlkernel.evaluator.judging.inputs.planting import PLANTED
 from rlkernel.evaluator.judging.inputs.shown import note_of
-from rlkernel.evaluator.judging.inputs.stress import ALWAYS_SAME, OF_ONE_VALUE, OTHER_CONSTANTS, STRESS_NOTES
+from rlkernel.evaluator.judging.inputs.stress import ALWAYS_SAME, APART, OF_ONE_VALUE, OTHER_PARAMETERS, STRESS_NOTES
 from rlkernel.evaluator.judging.references.outliers import NOTE as OUTLIERS
 from rlkernel.evaluator.messages.judgement import NOWHERE, Balance, Places, Planting, Stress
 
@@ -41,16 +41,17 @@ class Kind:
         notes += [PLANTED] if self.plants else []
         notes += [OF_ONE_VALUE] if self.places.holed else []
         notes += [ALWAYS_SAME] if self.places.turned or self.places.moved else []
+        notes += [APART] if self.places.apart else []
         notes += [] if self.shown is None else [note_of(self.shown)]
         notes += [OUTLIERS] if self.outliers else []
-        notes += [OTHER_CONSTANTS] if self.perturbed else []
+        notes += [OTHER_PARAMETERS] if self.perturbed else []
         return f" ({', '.join(notes)})" if notes else ""
 
 
 USUAL = Kind()
 """The problem as it is written."""
 MILD = Kind(perturbed=True)
-"""The same with constant parameters at other values."""
+"""The same with parameters at other values."""
 
 
 def name_of(kind: Kind) -> str:

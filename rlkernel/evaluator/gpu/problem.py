@@ -37,9 +37,9 @@ from rlkernel.evaluator.judging.references.reference_calls import (
     draw_seed,
     laid_as_drawn,
     mapped,
-    perturb,
     tensors_of,
 )
+from rlkernel.evaluator.judging.references.related import give_others
 from rlkernel.evaluator.messages.children import StepTime
 from rlkernel.evaluator.messages.gpu import Known
 from rlkernel.evaluator.messages.judgement import NOWHERE, Places, Shown, Stress, Tolerance
@@ -141,7 +141,7 @@ class GpuProblem:
         with CUDA:
             model = model.to(CUDA)
         if perturbed:
-            perturb(model, seed, self._known_constants(model))
+            give_others(model, seed, self.reference.fixed, self._known_constants(model))
         return model.train(not model.training) if other else model
 
     def model_for(self, kind: Kind, seed: int) -> nn.Module:

@@ -26,8 +26,9 @@ from rlkernel.evaluator.judging.inputs.places import places as places_of
 from rlkernel.evaluator.judging.inputs.shown import held, meant, note_of, put
 from rlkernel.evaluator.judging.inputs.stress import (
     ALWAYS_SAME,
+    APART,
     OF_ONE_VALUE,
-    OTHER_CONSTANTS,
+    OTHER_PARAMETERS,
     STRESS_NOTES,
     all_zero,
     holds_one,
@@ -284,9 +285,10 @@ class Construction:
         one = stress is not Stress.NONE and (places.holed or any(all_zero(tensor) or holds_one(tensor) for tensor in rest))
         notes += [OF_ONE_VALUE] if one else []
         notes += [ALWAYS_SAME] if places.turned or places.moved else []
+        notes += [APART] if places.apart else []
         notes += [BALANCED] if self.balance is not None else []
         notes += [] if self.planting is None else [note_of(self.planting)]
-        notes += [OTHER_CONSTANTS] if self.perturbed else []
+        notes += [OTHER_PARAMETERS] if self.perturbed else []
         notes += ["in a second call"] if self.calls else []
         return f" ({', '.join(notes)})" if notes else ""
 

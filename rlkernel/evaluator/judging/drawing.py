@@ -2,11 +2,11 @@
 
 0  as the problem is written
 1  the same module called again, on other inputs
-2  another module, its constant parameters at other values; inputs scaled, and where they are never negative or about zero shifted
+2  another module, its parameters at other values; inputs scaled, and where they are never negative or about zero shifted
    and uneven, with rows that are tiny or below zero; inputs of one value at others
-3  the other of train and eval mode, where that differs; constant parameters at other values
+3  the other of train and eval mode, where that differs; parameters at other values
 4  operands of products out of half precision's range, where a reference of float32 multiplies inputs: tf32 keeps that range
-5  constant parameters at other values and usual inputs, where the inputs of round 2 hide a constant
+5  parameters at other values and usual inputs, where the inputs of round 2 hide a constant
 6  numbers that an operator is for whose effect no draw shows, such as those above a limit of 200
 7  a few weights far larger than the others, where an output has half precision: 8 bits with a scale are as exact otherwise
 
@@ -39,6 +39,7 @@ from rlkernel.evaluator.judging.references.outliers import NOTE as OUTLIERS
 from rlkernel.evaluator.judging.references.outliers import WithOutliers, weights
 from rlkernel.evaluator.judging.references.plan import AT_ONCE, Before, Plan, SeededReference, Terms
 from rlkernel.evaluator.judging.references.reference_calls import constants
+from rlkernel.evaluator.judging.references.related import drawn_weights
 from rlkernel.evaluator.judging.too_hard import as_exact, as_sure, as_tight, bearable, hardest, not_finite, resolved
 from rlkernel.evaluator.messages.judgement import NumbersOfArguments, Planting, Stress
 from rlkernel.evaluator.program.codes import HALF
@@ -92,7 +93,10 @@ def _harder(reference: Reference, usual: Round, terms: Terms, seeds: random.Rand
             others = Keeping(reference, tuple(name for name in names if name not in changed))
             return _perturbed(others, usual, terms, seeds, Stress.NONE) is not None
 
-        names = tuple(constants(reference.model(seeds.getrandbits(SEED_BITS)), reference.fixed))
+        model = reference.model(seeds.getrandbits(SEED_BITS))
+        same = constants(model, reference.fixed)
+        names = (*same, *drawn_weights(model, reference.fixed, same))
+        del model, same
         kept = Keeping(reference, not_borne(names, bears))
         drawn = hardest_of(kept)
     return drawn or Construction(reference, terms, seeds).round(Stress.NONE), kept

@@ -124,6 +124,8 @@ class Places:
     """Inputs that are the same in each draw, whose elements are turned around along an axis."""
     moved: tuple[int, ...] = ()
     """Consecutive places that are the same in each draw, which lie one farther."""
+    apart: tuple[int, ...] = ()
+    """Copies of an earlier input, whose slices stand elsewhere."""
     edges: tuple[Edge, ...] = ()
     """Rows of inputs that are uneven which are tiny or below zero, for one input at most once."""
 
@@ -200,6 +202,8 @@ class Resized:
     place: int
     """Which of the tensors among the arguments of forward it is."""
     factor: float
+    numbers: tuple[int, ...] = ()
+    """Inputs of a single number that are others besides."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from torch import nn
 from rlkernel.evaluator.judging.errors.comparison import bits
 from rlkernel.evaluator.judging.inputs.placing import Placing, everything_on, placed
 from rlkernel.evaluator.judging.inputs.stress import stressed
-from rlkernel.evaluator.judging.references.reference_calls import constants, mapped, perturb, tensors_of
+from rlkernel.evaluator.judging.references.reference_calls import constants, mapped, tensors_of
+from rlkernel.evaluator.judging.references.related import give_others
 from rlkernel.evaluator.messages.judgement import Stress
 from rlkernel.evaluator.messages.native import Draw
 from rlkernel.reference import Reference, load_reference
@@ -69,7 +70,7 @@ class PlacedReference:
         if draw.other:
             model.train(not model.training)
         if draw.perturbed:
-            perturb(model, draw.init_seed, constants(model, self.fixed))
+            give_others(model, draw.init_seed, self.fixed, constants(model, self.fixed))
         return model
 
     def drawn_inputs(self, draw: Draw) -> list[Any]:

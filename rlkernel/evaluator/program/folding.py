@@ -26,6 +26,8 @@ OUT_OF_RANGE = 2.0**26
 it infinite."""
 OUTLIER = 64.0
 """By what one round multiplies a few elements of weights, see `judging.references.outliers`."""
+HALVED = 0.5
+"""By what rounds at other constants multiply some elements of weights, see `judging.references.reference_calls.halve_some`."""
 LOOKED_AT = 4096
 """Elements that tell whether a weight has outliers, one in 256 of those that may."""
 CHANGES = {"mul_": 1, "div_": 1, "add_": 0, "sub_": 0}
@@ -177,14 +179,14 @@ def _drawn(tensor: torch.Tensor, weight: torch.Tensor) -> bool:
 
 
 def _factor(tensor: torch.Tensor, weight: torch.Tensor) -> torch.Tensor | None:
-    """By what a tensor's numbers are multiplied to be a weight's, some of which a round may have made larger besides; None where
+    """By what a tensor's numbers are multiplied to be a weight's, some of which a round may have multiplied besides; None where
     they are not, and where they are one number throughout."""
     if not holds_numbers(tensor) or not tensor.numel():
         return None
     found = _same_factor(tensor, weight)
     if found is not None:
         return found
-    usual = _without_outliers(tensor, weight)
+    usual = _as_drawn(tensor, weight)
     return None if usual is weight else _same_factor(tensor, usual)
 
 
@@ -198,20 +200,24 @@ def _proportional(tensor: torch.Tensor, weight: torch.Tensor) -> bool:
     """Whether a tensor holds a weight's numbers up to one factor and rounding: it is the weight, scaled by `__init__`."""
     if not holds_numbers(tensor) or not tensor.numel():
         return False
-    mine, theirs = tensor.reshape(-1).float(), _without_outliers(tensor, weight).reshape(-1).float()
+    mine, theirs = tensor.reshape(-1).float(), _as_drawn(tensor, weight).reshape(-1).float()
     factor = (mine @ theirs) / (mine @ mine)
     return bool(torch.isclose(mine * factor, theirs, rtol=ROUNDING, atol=0.0).all().item())
 
 
-def _without_outliers(tensor: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-    """A weight with those elements as they were drawn that are so much larger than a tensor's, up to the one factor of most."""
-    if weight.dim() < 2:  # which has none
-        return weight
+def _as_drawn(tensor: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    """A weight with those elements as they were drawn that a round has multiplied, as a tensor's own numbers tell."""
+    usual = _without(tensor, weight, OUTLIER) if weight.dim() > 1 else weight  # others have no outliers
+    return _without(tensor, usual, HALVED)
+
+
+def _without(tensor: torch.Tensor, weight: torch.Tensor, multiple: float) -> torch.Tensor:
+    """A weight with those elements divided by `multiple` that are so many times a tensor's, up to the one factor of most."""
     few, drawn = weight.reshape(-1)[:LOOKED_AT].float(), tensor.reshape(-1)[:LOOKED_AT].float()
-    factor = OUTLIER * (few / drawn).nanmedian()
+    factor = multiple * (few / drawn).nanmedian()
     if not bool(_are(few, factor * drawn).any()):
         return weight
-    return torch.where(_are(weight.float(), factor * tensor.float()), weight / OUTLIER, weight)
+    return torch.where(_are(weight.float(), factor * tensor.float()), weight / multiple, weight)
 
 
 def _are(numbers: torch.Tensor, others: torch.Tensor) -> torch.Tensor:

@@ -273,7 +273,7 @@ def test_a_constant_that_large_inputs_hide_is_judged_at_usual_ones(known: Any) -
 
 @pytest.mark.parametrize(
     ("name", "kind", "note"),
-    [("outliers", "outliers", "some weights times 64"), ("perturbed", "mild", "constant parameters at other values")],
+    [("outliers", "outliers", "some weights times 64"), ("perturbed", "mild", "parameters at other values")],
 )
 def test_a_stay_judges_with_large_weights_and_other_constants(stay: Any, name: str, kind: str, note: str) -> None:
     known = replace(KNOWN, allowed={**KNOWN.allowed, name: LIMIT}, **{kind: True})

@@ -32,6 +32,17 @@ def test_what_is_folded_is_folded_from_the_given_weight(init: str, name: str) ->
     assert torch.equal(state[name], given.t())
 
 
+@pytest.mark.parametrize("factor", [1.0, 0.02])
+@pytest.mark.parametrize("shape", [(4, 3), (12,)])
+def test_a_weight_is_known_by_its_numbers_where_some_of_them_are_halved(shape: tuple[int, ...], factor: float) -> None:
+    seed_generators(SEED)
+    given = torch.randn(shape) * factor
+    given.flatten()[::4] *= folding.HALVED
+    init = f"self.register_buffer('t', torch.cat([nn.Parameter(torch.randn({shape})).detach()] * 2))"
+    state = Replay(program("return x", init=init), torch.device("cpu"), lambda *call: None).init([], SEED, {"weight": given})
+    assert torch.equal(state["t"], torch.cat([given, given]))
+
+
 def test_a_weight_that_init_expands_is_given_to_what_is_expanded() -> None:
     """The elements of an expanded tensor are one in memory, which no copy of a whole weight can be written to."""
     seed_generators(SEED)

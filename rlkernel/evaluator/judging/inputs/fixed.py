@@ -122,6 +122,31 @@ def turned_around(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.roll(1, axis) if torch.equal(found, tensor) else found
 
 
+def copies(given: Sequence[torch.Tensor]) -> tuple[int, ...]:
+    """The places of the inputs that hold the numbers of an earlier one, as the keys of an attention to itself hold those of its
+    queries, and both moments of an optimiser are zeros: whoever reads the earlier one in their place would be right. Whole
+    numbers may be in an order, and lists of several numbers, and stay.
+
+    >>> copies([torch.eye(2), torch.ones(2, 2), torch.eye(2), torch.arange(2.0), torch.arange(2.0), torch.ones(2, 2)])
+    (2, 5)
+    """
+    told = [place for place, tensor in enumerate(given) if holds_numbers(tensor) and _may_move(tensor)]
+    pairs = ((place, earlier) for n, place in enumerate(told) for earlier in told[:n])
+    return tuple(dict.fromkeys(place for place, earlier in pairs if _equal(given[place], given[earlier])))
+
+
+def _may_move(tensor: torch.Tensor) -> bool:
+    """Whether slices of a tensor may stand elsewhere: those of more than one number, or of one value."""
+    return any(1 < size < tensor.numel() for size in tensor.shape) or (tensor.numel() > 1 and holds_one_value(tensor))
+
+
+def set_apart(tensor: torch.Tensor, steps: int) -> torch.Tensor:
+    """The slices of a tensor moved on along its first axis that has several, those at the end to its begin: by so many places, or
+    by a few of them where that would be all of it."""
+    axis, size = next((axis, size) for axis, size in enumerate(tensor.shape) if size > 1)
+    return tensor.roll(1 + (steps - 1) % (size - 1), axis)
+
+
 def moved_on(tensor: torch.Tensor) -> torch.Tensor:
     """Whole numbers that are one larger."""
     return tensor + 1

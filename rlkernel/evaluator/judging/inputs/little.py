@@ -3,7 +3,8 @@
 Of `w - 1e-5 * g` the gradient is what float32's tolerance hides, and whoever returns `w` would be right. So each input is drawn
 anew beside the others, and where an output then moves by less than could be told, that input is made larger, or another one
 smaller, until it moves by about a half. Steps that are normed, as Adam's are, are as large for any gradient: there the weights
-are made smaller. What shows something is judged in a round of its own. Source: ours.
+are made smaller. What shows something is judged in a round of its own. Single numbers are others there: of an optimiser's step or
+its rate hardly more is to be seen elsewhere. Source: ours.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -55,7 +57,19 @@ NOTE = "an input at another size"
 
 def resized(inputs: list[Any], change: Resized) -> list[Any]:
     """The arguments of forward in which one input has another size."""
-    return mapped_at(inputs, change.place, lambda tensor: tensor * change.factor)
+    found = mapped_at(inputs, change.place, lambda tensor: tensor * change.factor)
+    for place in change.numbers:
+        found = mapped_at(found, place, other_number)
+    return found
+
+
+def other_number(tensor: torch.Tensor) -> torch.Tensor:
+    """Half as much again as a single number, and a half in place of zero.
+
+    >>> other_number(torch.tensor(2.0)), other_number(torch.zeros(1))
+    (tensor(3.), tensor([0.5000]))
+    """
+    return torch.where(tensor == 0, torch.full_like(tensor, 0.5), 1.5 * tensor)
 
 
 class _Moving:
@@ -88,19 +102,24 @@ class _Moving:
             small = tensors_of(resized(self._reference.inputs(0), change))[change.place]
             if root_mean_square(small) < torch.finfo(small.dtype).tiny:
                 return False
-            if not self._usual.borne(copy.deepcopy(self._model), lambda: resized(self._reference.inputs(0), change)):
+            if not self.borne(change):
                 return False
             return SHOWN <= self.by(place, change, exactly=False)[result] < math.inf
         except Exception:  # a reference may refuse such inputs in its own way
             return False
 
+    def borne(self, change: Resized) -> bool:
+        """Whether the outputs are as finite after a change as usual."""
+        return self._usual.borne(copy.deepcopy(self._model), lambda: resized(self._reference.inputs(0), change))
+
     def by(self, place: int, change: Resized | None = None, *, exactly: bool = True) -> list[float]:
-        """The share of each result by which it moves when the input at `place` is another draw, both changed so; infinite where
-        nothing is known of it."""
+        """The share of each result by which it moves when the input at `place` is another draw, or another number where it is a
+        single one, both changed so; infinite where nothing is known of it."""
         usual, other = self._reference.inputs(0), tensors_of(self._reference.inputs(1))
         if place >= len(other) or other[place].shape != tensors_of(usual)[place].shape:
             return [math.inf] * len(self.dtypes)
-        moved = mapped_at(self._reference.inputs(0), place, lambda _: other[place])
+        single = other[place].numel() == 1
+        moved = mapped_at(self._reference.inputs(0), place, other_number if single else lambda _: other[place])
         if change is not None:
             usual, moved = resized(usual, change), resized(moved, change)
         return [*map(_distance, self._results(usual, exactly), self._results(moved, exactly))]
@@ -123,19 +142,32 @@ def resized_of(reference: SeededReference) -> tuple[Resized, ...]:
     """What makes the inputs matter that hardly do. Whatever the reference raises at its own inputs is raised."""
     given = tensors_of(reference.inputs(0))
     places = [place for place, tensor in enumerate(given) if holds_numbers(tensor) and tensor.numel() > 1]
-    alone = len(places) == 1 and next(reference.model(0).parameters(), None) is None
+    singles = [place for place, tensor in enumerate(given) if holds_numbers(tensor) and tensor.numel() == 1]
+    alone = len(places) + len(singles) == 1 and next(reference.model(0).parameters(), None) is None
     if alone or not 0 < len(places) <= MOST or sum(tensor.numel() for tensor in given) > _most(given[0].device):
         return ()
     moving, found = _Moving(reference), list[Resized]()
     sizes = [place for place in places if not holds_truths(given[place])]
-    for place in places:
-        for result, share in enumerate(moving.by(place)):
+    moves = {place: moving.by(place) for place in (*places, *singles[:MOST])}
+    for place, shares in moves.items():
+        for result, share in enumerate(shares):
             if not _hidden(share, moving.dtypes[result]) or any(moving.bears(one, place, result) for one in found):
                 continue
             if len(found) < MOST_ROUNDS:
                 tried = (one for one in _tried(place, sizes, share) if moving.bears(one, place, result))
                 found += [one for one in (next(tried, None),) if one is not None]
-    return tuple(found)
+    numbers = tuple(place for place in singles[:MOST] if any(0 < share < math.inf for share in moves[place]))
+    return tuple(_with_others(moving, one, numbers) for one in found)
+
+
+def _with_others(moving: _Moving, change: Resized, numbers: tuple[int, ...]) -> Resized:
+    """The same with other single numbers besides, where that is borne: a step that each draw gives may be baked into a kernel,
+    and hardly matters where weights are as large as usual."""
+    try:
+        changed = replace(change, numbers=numbers)
+        return changed if numbers and moving.borne(changed) else change
+    except Exception:  # a reference may refuse such inputs in its own way
+        return change
 
 
 def _most(device: torch.device) -> int:

@@ -3,7 +3,8 @@ which rows may be tiny or below zero.
 
 A mask that lets everything through may be ignored, as zeros may. Example: `mask = torch.ones(B, L, dtype=torch.bool)`, and a mean
 over what it leaves. It gets holes where the reference runs so and stays as finite as it is. Indices that are all zero name one
-row of a table, and whoever always takes that row would be right: some become 1, where that is another answer. Source: ours.
+row of a table, and whoever always takes that row would be right: some become 1, where that is another answer. Inputs that are
+copies of one another are set apart. Source: ours.
 """
 
 from __future__ import annotations
@@ -63,6 +64,7 @@ def places(
     same, numbered = fixed.fixed_masks(given, again), fixed.fixed_places(given, again)
     consecutive = [place for place in numbered if moves and fixed.is_consecutive(given[place])]
     del again
+    twins = fixed.copies(given)
     masks = [place for place, tensor in enumerate(given) if is_mask(tensor) and not _may_count(tensor, given)]
     zeros = any(map(all_zero, given))
     rare = _rare_truths(given, draw, other)
@@ -71,14 +73,15 @@ def places(
     kept = unread_zeros(model, partial(draw, seed), forward, stress) if zeros else frozenset()
     masks += [place for place in rare if place not in kept]
     found = Places(tuple(sorted(kept)), _holed(model, partial(draw, seed), forward, masks, first), drawn)
-    if same or numbered:
+    if same or numbered or twins:
         bearing = _Bearing(model, partial(draw, seed), forward)
 
         def bears(turned: tuple[int, ...], moved: tuple[int, ...]) -> bool:
             return bearing.bears(Places(turned=turned, moved=moved))
 
         turned, moved = fixed.borne(same, numbered, consecutive, bears)
-        found = replace(found, turned=turned, moved=moved)
+        apart = twins if twins and bearing.bears(Places(apart=twins)) else ()
+        found = replace(found, turned=turned, moved=moved, apart=apart)
     if stress is not Stress.EXTREME or not drawn:
         return found
     inputs = draw(seed)

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from rlkernel.evaluator.judging.inputs.edges import edged
-from rlkernel.evaluator.judging.inputs.fixed import MASKS, may_be_fixed, moved_on, turned_around
+from rlkernel.evaluator.judging.inputs.fixed import MASKS, may_be_fixed, moved_on, set_apart, turned_around
 from rlkernel.evaluator.judging.inputs.unevenness import uneven
 from rlkernel.evaluator.judging.references.reference_calls import holds_truths, is_constant, mapped, tensors_of
 from rlkernel.evaluator.messages.judgement import NOWHERE, Edge, Places, Stress
@@ -44,7 +44,8 @@ STRESS_NOTES: dict[Stress, tuple[str, ...]] = {
 """What stands behind a miss in a round under stress."""
 OF_ONE_VALUE = "inputs of one value at others"
 ALWAYS_SAME = "inputs that are always the same at others"
-OTHER_CONSTANTS = "constant parameters at other values"
+APART = "copies of inputs that differ from these"
+OTHER_PARAMETERS = "parameters at other values"
 """What stands behind a miss besides."""
 LOPSIDED = 4.0
 """How much farther an input with both signs may reach to one side of zero than to the other, so as to be shifted."""
@@ -89,6 +90,8 @@ class Change:
     """Whether its elements are turned around along an axis before, because they are the same in each draw."""
     moved: bool = False
     """Whether it holds places that lie one farther, and nothing else is done to it."""
+    apart: int = 0
+    """How many places on its slices stand before, because it is a copy of an earlier input."""
     uneven: bool = False
     """Whether its numbers differ in size from place to place."""
     edge: Edge | None = None
@@ -128,7 +131,10 @@ def changes(inputs: list[Any], stress: Stress, places: Places = NOWHERE) -> tupl
         found = _change(tensor, stress) if holds_numbers(tensor) and place not in places.kept else None
         if stress is not Stress.NONE and place in places.turned:
             return replace(found or Change(scale=1.0), turned=True)
-        return found and replace(found, uneven=stress in UNEVEN and place in places.drawn)
+        found = found and replace(found, uneven=stress in UNEVEN and place in places.drawn)
+        if stress is not Stress.NONE and place in places.apart:
+            return replace(found or Change(scale=1.0), apart=1 + places.apart.index(place))
+        return found
 
     found = tuple(of(place, tensor) for place, tensor in enumerate(tensors_of(inputs)))
     return with_edges(found, places.edges) if stress is Stress.EXTREME else found
@@ -179,6 +185,11 @@ def _changed(tensor: torch.Tensor, what: Change) -> torch.Tensor:
         return moved_on(tensor)
     if what.turned:
         return _changed(turned_around(tensor), replace(what, turned=False)) if what.scale != 1.0 else turned_around(tensor)
+    if what.apart:
+        if what.replaced or what.varied:  # what stands in its place is the copy's, too
+            made = _changed(tensor, replace(what, apart=0))
+            return set_apart(made.flatten(), what.apart).view(made.shape)
+        return _changed(set_apart(tensor, what.apart), replace(what, apart=0))
     if what.replaced:
         return wave_like(tensor, positive=True)  # zeros are often sums of squares, of which a root is taken
     made = tensor * (1.0 + wave_like(tensor)) if what.varied else _moved(tensor, what)
@@ -231,11 +242,19 @@ def all_first(tensor: torch.Tensor) -> bool:
 
 def holed(tensor: torch.Tensor) -> torch.Tensor:
     """A mask with about a quarter of its elements turned, or so many of its whole numbers halved, or 1 if they are zeros, at
-    places that depend on their place in memory alone; the only element, if there is one."""
+    places that depend on their place in memory alone; the only element, if there is one. Halves of several are odd, so that
+    lengths fill no blocks.
+
+    >>> holed(torch.full((6,), 256)), holed(torch.tensor([256]))
+    (tensor([256, 256, 256, 129, 129, 256]), tensor([128]))
+    """
     turned = torch.ones_like(tensor, dtype=torch.bool) if tensor.numel() == 1 else wave_like(tensor.float()) < HOLES
     if tensor.dtype is torch.bool:
         return tensor ^ turned
-    return torch.where(turned, torch.where(tensor == 0, torch.ones_like(tensor), tensor // 2), tensor)
+    half = torch.div(tensor, 2, rounding_mode="floor")
+    if tensor.numel() > 1:
+        half += (half > 0) & (half % 2 == 0)
+    return torch.where(turned, torch.where(tensor == 0, torch.ones_like(tensor), half), tensor)
 
 
 def wave_like(tensor: torch.Tensor, *, positive: bool = False) -> torch.Tensor:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Any
 
 import torch
@@ -17,7 +16,7 @@ from torch import nn
 
 from rlkernel.evaluator.judging.references.plan import SeededReference
 from rlkernel.evaluator.judging.references.reference_calls import constants, state_of
-from rlkernel.evaluator.program.codes import holds_numbers
+from rlkernel.evaluator.judging.references.related import drawn_weights
 from rlkernel.evaluator.program.folding import OUTLIER
 from rlkernel.evaluator.program.tensors import overwrite
 
@@ -60,7 +59,6 @@ def with_outliers(model: nn.Module, seed: int, fixed: Sequence[str]) -> nn.Modul
 
 def weights(model: nn.Module, fixed: Sequence[str]) -> list[str]:
     """The names of the weights that may have outliers: what is trained and drawn, and matches no pattern in `fixed`."""
-    same = constants(model)
-    trained = [(name, weight) for name, weight in model.named_parameters() if weight.requires_grad and name not in same]
-    free = [(name, weight) for name, weight in trained if not any(fnmatchcase(name, pattern) for pattern in fixed)]
-    return [name for name, weight in free if weight.dim() > 1 and weight.numel() >= SHARE and holds_numbers(weight)]
+    state = state_of(model)
+    free = [(name, state[name]) for name in drawn_weights(model, fixed, constants(model))]
+    return [name for name, weight in free if weight.dim() > 1 and weight.numel() >= SHARE]

@@ -12,7 +12,8 @@ from torch import nn
 
 from rlkernel.evaluator.judging.references.blame import ignored
 from rlkernel.evaluator.judging.references.ending import Usual
-from rlkernel.evaluator.judging.references.reference_calls import call, constants, mapped, perturb
+from rlkernel.evaluator.judging.references.reference_calls import call, constants, mapped
+from rlkernel.evaluator.judging.references.related import give_others
 from rlkernel.evaluator.program.replaced import hold
 from rlkernel.types import Precision
 
@@ -73,9 +74,9 @@ class Plan:
         return model
 
     def perturbed(self) -> nn.Module:
-        """The same with its constant parameters at other values."""
+        """The same with its parameters at values that no constructor gives, see `give_others`."""
         model = self.drawn()
-        perturb(model, self.init_seed, constants(model, self.reference.fixed))
+        give_others(model, self.init_seed, self.reference.fixed, constants(model, self.reference.fixed))
         return model
 
     def prepare(self, model: nn.Module) -> nn.Module:

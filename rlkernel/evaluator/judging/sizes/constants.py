@@ -10,9 +10,15 @@ from typing import Any
 from rlkernel.evaluator.judging.sizes.resizing import Sizes
 from rlkernel.reference_text import SMALL, apply_small, is_size
 
-STRUCTURE = re.compile(r"kernel|stride|pad|dilat|group|head|n(um)?_?(layer|block|expert|stage)s?\b|seed", re.IGNORECASE)
+TOKENS = r"ignore|(bos|eos|unk|mask|blank|cls|sep)_?(id|idx|index|token)\b"
+"""Names of constants that are numbers among the inputs, such as the token that ends a text."""
+STRUCTURE = re.compile(rf"kernel|stride|pad|dilat|group|head|n(um)?_?(layer|block|expert|stage)s?\b|seed|{TOKENS}", re.IGNORECASE)
 """Names of constants that say what a problem is, not how large."""
-SHAPE = re.compile(r"kernel|stride|pad|dilat|n(um)?_?(layer|block|stage)s?\b|seed", re.IGNORECASE)
+VALUES = ("ignore_index", "padding_idx", "blank", "fill_value")
+"""Arguments of torch's functions that are numbers among the inputs or results, and no sizes."""
+LENGTHS = ("shape", "size", "numel", "dim", "ndim", "len")
+"""What is held equal to a size."""
+SHAPE = re.compile(rf"kernel|stride|pad|dilat|n(um)?_?(layer|block|stage)s?\b|seed|{TOKENS}", re.IGNORECASE)
 """Names of constants that stay even where all others are divided by one number."""
 
 
@@ -30,12 +36,12 @@ def sizes_of(source: str) -> Sizes:
     """The module constants that are sizes: whole numbers, products of these, and lists and tuples of them.
 
     Constants whose name says that they are structure (kernel, stride, padding, groups, heads, number of layers, ...) are left
-    out.
+    out, and so are those that are values.
 
     >>> sizes_of("batch = 2 * 64\\nshape = (32, 32)\\nkernel_size = 7\\nrate = 0.5\\n")
     {'batch': 128, 'shape': (32, 32)}
     """
-    return {name: value for name, value in _assignments(source).items() if is_size(value) and not STRUCTURE.search(name)}
+    return {name: value for name, value in _numbers(source).items() if not STRUCTURE.search(name)}
 
 
 def counts_of(source: str) -> Sizes:
@@ -44,7 +50,35 @@ def counts_of(source: str) -> Sizes:
     >>> counts_of("features = 512\\ngroups = 8\\nkernel_size = 7\\n")
     {'features': 512, 'groups': 8}
     """
-    return {name: value for name, value in _assignments(source).items() if is_size(value) and not SHAPE.search(name)}
+    return {name: value for name, value in _numbers(source).items() if not SHAPE.search(name)}
+
+
+def _numbers(source: str) -> Sizes:
+    """The module constants that are whole numbers and no values, see `values_of`."""
+    values = values_of(source)
+    return {name: value for name, value in _assignments(source).items() if is_size(value) and name not in values}
+
+
+def values_of(source: str) -> set[str]:
+    """The names that are used as numbers among the inputs alone, such as the label of what a loss ignores: they are given to
+    nothing but `VALUES`, or held against what is no length. A smaller one would be another number there.
+
+    >>> sorted(values_of("A = 255\\nB = 9\\nC = 8\\nf(x, ignore_index=A)\\ny = x != B\\nassert x.shape[0] == C\\n"))
+    ['A', 'B']
+    """
+    tree = ast.parse(source.removeprefix("\ufeff"))
+    used = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
+    given = [node.value for node in ast.walk(tree) if isinstance(node, ast.keyword) and node.arg in VALUES]
+    held = [side for node in ast.walk(tree) if isinstance(node, ast.Compare) for side in _held_equal(node)]
+    names = [side.id for side in (*given, *held) if isinstance(side, ast.Name)]
+    return {name for name in names if names.count(name) == used.count(name)}
+
+
+def _held_equal(node: ast.Compare) -> list[ast.expr]:
+    """The sides of a comparison that asks for equality, and not for that of a length."""
+    words = {getattr(part, "attr", getattr(part, "id", "")) for part in ast.walk(node)}
+    equal = all(isinstance(op, (ast.Eq, ast.NotEq)) for op in node.ops)
+    return [node.left, *node.comparators] if equal and not words.intersection(LENGTHS) else []
 
 
 def with_small(source: str, sizes: Mapping[str, Any]) -> str:

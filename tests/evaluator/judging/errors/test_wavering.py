@@ -135,5 +135,5 @@ def test_no_round_is_scaled_to_where_roundings_decide() -> None:
                 assert torch.equal(other, one.expected.reference[0]), one.expected.note
                 notes.add(one.expected.note)
     assert {note for note in notes if "scaled" in note} == {
-        f" (inputs scaled by {factor}, constant parameters at other values)" for factor in ("1.5", "3")
+        f" (inputs scaled by {factor}, parameters at other values)" for factor in ("1.5", "3")
     }

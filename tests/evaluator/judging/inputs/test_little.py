@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from rlkernel.evaluator.judging.drawing import draw_rounds
-from rlkernel.evaluator.judging.inputs.little import NOTE, resized_of
+from rlkernel.evaluator.judging.inputs.little import NOTE, resized, resized_of
 from rlkernel.evaluator.messages.judgement import Resized
 from rlkernel.reference import Reference, load_reference
 from rlkernel.types import Precision
@@ -54,6 +54,23 @@ def test_what_half_precision_hides_is_made_larger_by_what_it_takes() -> None:
     (found,) = resized_of(reference("w - 1e-5 * g", ".bfloat16()"))
     assert found == Resized(1, 2.0**15)
     assert resized_of(reference("w - 1e-8 * g", ".half()")) == (), "half precision has no such numbers"
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        ("w - 1e-5 * g / (1 - 0.9 ** (step + 1))", [(1, 2.0**12, (2,))]),
+        ("w - 1e-5 * g + 0 * step", [(1, 2.0**15, ())]),  # it is not read
+        ("w - 1e-5 * g / (step == 0)", [(1, 2.0**15, ())]),  # not borne
+        ("w + g / (1 - 0.9 ** (step + 1))", []),
+        ("w - 1e-5 * step * g.sign()", [(0, 2.0**-17, (2,))]),  # the number alone hardly matters
+    ],
+)
+def test_single_numbers_are_others_beside_it(answer: str, found: list[tuple[int, float, tuple[int, ...]]]) -> None:
+    source = SOURCE.format(answer=answer, dtype="").replace("w, g)", "w, g, step)").replace("32)]\n", "32), torch.zeros(1)]\n")
+    assert [(one.place, one.factor, one.numbers) for one in resized_of(load_reference(source, small=False))] == found
+    one = resized([torch.ones(2), torch.ones(2), torch.zeros(1)], Resized(1, 4.0, (2,)))
+    assert [tensor.tolist() for tensor in one] == [[1.0, 1.0], [4.0, 4.0], [0.5]]
 
 
 def test_an_input_alone_is_not_looked_at() -> None:

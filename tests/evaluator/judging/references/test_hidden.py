@@ -59,4 +59,4 @@ def test_what_large_inputs_hide(scale: float, names: set[str]) -> None:
 def test_such_a_constant_is_in_a_round_at_usual_inputs(answer: str, more: int) -> None:
     rounds = [one for some in draw_rounds(reference(answer), Precision.PYTORCH, "key", other=False) for one in some]
     notes = [one.expected.note for one in rounds]
-    assert notes.count(" (constant parameters at other values)") == more and len(rounds) == 3 + more
+    assert notes.count(" (parameters at other values)") == more and len(rounds) == 3 + more

@@ -414,3 +414,24 @@ def test_extents_stay_above_the_windows_where_that_costs_little() -> None:
     assert (found["height"], found["width"]) == (16, 16) and found["batch_size"] <= 2
     one, two = (count(resize(WINDOWS, found | {"height": n, "width": n}), "x", H200).cramped for n in (8, 16))
     assert (one, two) == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("line", "stays"),
+    [
+        ("F.cross_entropy(x, t, ignore_index=EMPTY)", True),
+        ("x[t != EMPTY].sum()", True),
+        ("(x * (EMPTY == t)).sum()", True),
+        ("x[t < EMPTY].sum()", False),  # a length may be meant
+        ("x.view(-1, EMPTY).sum() if x.shape[1] == EMPTY else x.sum()", False),
+        ("F.cross_entropy(x, t.clamp(max=EMPTY), ignore_index=EMPTY)", False),
+    ],
+)
+def test_a_number_among_the_inputs_is_no_size(line: str, stays: bool) -> None:
+    text = f"ROWS = 512\nEMPTY = 255\ndef forward(x, t):\n    return {line}\ndef get_inputs():\n    return [torch.rand(ROWS)]\n"
+    assert (sizes_of(text), counts_of(text)) == (({"ROWS": 512},) * 2 if stays else ({"ROWS": 512, "EMPTY": 255},) * 2)
+
+
+@pytest.mark.parametrize("name", ["IGNORE_LABEL", "EOS_ID", "mask_token", "UNK_IDX"])
+def test_a_token_is_no_size_whatever_is_done_with_it(name: str) -> None:
+    assert sizes_of(f"vocabulary = 32000\n{name} = 31999\nmasks = 64\n") == {"vocabulary": 32000, "masks": 64}

@@ -34,8 +34,10 @@ MAX_UNFOLDED = 5 * MAX_INSTRUCTIONS
 MAX_LINES = 60_000
 """Lines of a kernel's PTX. ptxas takes 1.3 s for 14,000, 7 s for 28,000 and 24 s for 56,000."""
 _SHAPE = re.compile(r"tensor<((?:\d+x)+)")
-_FUNCTION = re.compile(r"^\s*tt\.func (?:public |private |nested )?@\"?([^\"(\s]+)")
-_CALL = re.compile(r"tt\.call @\"?([^\"(\s]+)")
+_NAME = r'@("[^"]+"|[^"(\s]+)'
+"""A function's name. Triton 3.6 has those of helpers in quotes, with constants in brackets: `@"h__i32__(1,)cconstexpr_20_"`."""
+_FUNCTION = re.compile(rf"^\s*tt\.func (?:public |private |nested )?{_NAME}")
+_CALL = re.compile(rf"tt\.call {_NAME}")
 
 
 class TooMuch(Exception):

@@ -113,3 +113,15 @@ def test_operations_are_counted_with_what_is_called() -> None:
 }"""
     # k: 2048 / 128 = 16, two calls and a bracket; h, twice: an addition, a bracket, and the module's bracket
     assert instructions(code, 128) == 16 + 2 + 1 + 2 * 3
+
+
+def test_helpers_with_other_constants_are_other_functions() -> None:
+    """As Triton 3.6 names them. h of 2 calls h of 1 three times, which calls h of 0 three times: an addition, two brackets."""
+    name = '@"kernel.h__i32__(1,)cconstexpr_{}_"'.format
+    lines = ["  tt.func public @k(%n: i32) {", f"    %0 = tt.call {name(2)}(%n) : (i32) -> i32", "  }"]
+    for depth in (2, 1, 0):
+        lines.append(f"  tt.func private {name(depth)}(%n: i32) -> i32 {{")
+        lines += [f"    %{i} = tt.call {name(depth - 1)}(%n) : (i32) -> i32" for i in range(3 * (depth > 0))]
+        lines += ["    %9 = arith.addi %n, %n : i32", "  }"]
+    # h of 0: 2 lines behind its head; h of 1: 3 calls and 2, and 3 times 2; h of 2: 5 and 3 times that; k: a call and a bracket
+    assert instructions("\n".join(lines), 32) == 2 + (5 + 3 * (5 + 3 * 2)) == 40

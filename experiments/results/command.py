@@ -114,7 +114,8 @@ def _from_runs(flags: Flags, asked: Sequence[str]) -> int:
     new = {one.name: one.runs for one in pieces}  # whose directories are there
     for one in found:
         write_numbers(one, out / one.name)
-        write_verdicts(one, out / one.name)
+        if flags.add:
+            write_verdicts(one, out / one.name)  # of the claims of then, too
         if not (flags.add and transcripts.read(out / one.name)):
             transcripts.write(transcripts.choose(new[one.name]), out / one.name)
     everyone = [run for one in found if one.name != REFINED for run in new[one.name]]

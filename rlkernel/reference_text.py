@@ -20,6 +20,8 @@ def apply_small(source: str, *, name: str = "reference") -> str:
 
     >>> apply_small("N = 4096\\nSMALL = {'N': 8}\\n")
     "N = 8\\nSMALL = {'N': 8}\\n"
+    >>> apply_small("N = 4096\\nSMALL = {'N': 8}\\nSMALL = {'N': 16}\\n").splitlines()[0]
+    'N = 16'
     """
     source = source.removeprefix("\ufeff")
     tree = parsed(source, name)
@@ -176,11 +178,9 @@ def small_of(source: str, *, name: str = "reference") -> dict[str, Any]:
 
 
 def _small_overrides(tree: ast.Module, name: str) -> dict[str, Any]:
-    for statement in tree.body:
-        for target, value in _assigned(statement):
-            if target == SMALL:
-                return _checked_small(value, f"{name}: SMALL on line {statement.lineno}")
-    return {}
+    """What `SMALL` says: its last line, as everywhere in Python. So a line that is added at the end of a file counts."""
+    lines = [(value, statement.lineno) for statement in tree.body for target, value in _assigned(statement) if target == SMALL]
+    return _checked_small(lines[-1][0], f"{name}: SMALL on line {lines[-1][1]}") if lines else {}
 
 
 def _checked_small(value: ast.expr, what: str) -> dict[str, Any]:

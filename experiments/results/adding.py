@@ -3,27 +3,36 @@
     runs of a later piece --+--> the experiment with all of its runs --> numbers.json, pages
     numbers.json -----------'
 
-Arms of equal seed are compared with each other, so they began from one policy on one card. A later piece therefore has seeds
-of its own, or goes on with the same policy.
+Arms of equal seed are compared with each other, so they began from one policy, or, where that is not recorded, on one card. A
+later piece therefore has seeds of its own, or goes on with the same policy. Its arms are those of then, at the sizes of then.
+
+A claim that is younger than the runs that are kept was written after a look at them, and says so. One that was dropped stays.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 from experiments import checked_in
 from experiments.checked_in import Kept
-from experiments.results.numbers import manifest
+from experiments.results.collecting import OF_AN_ARM, SCALE, order_of, scale_of
+from experiments.results.numbers import COLUMNS, TRAIN_KEYS, manifest
 from experiments.results.pages import Found, bands_of
+from experiments.results.transcripts import REFINED
 from rlkernel.errors import UsageError
+from rlkernel.report.claims import Claim
 from rlkernel.report.summary import RunRecord, common_timing
 
+WORDS = ("text", "paper", "after_look", "certain")
+"""The fields of a claim by which no run is judged."""
 
-def added(one: Found, directory: Path, order: Sequence[str]) -> Found:
-    """The experiment with the runs that its folder keeps and with its new ones; as it is where the folder keeps none. A run that
-    is kept already is not added again. order: the names of its arms.
+
+def added(one: Found, directory: Path) -> Found | None:
+    """The experiment with the runs that its folder keeps and with its new ones; as it is where the folder keeps none, and None
+    where it keeps all of them already.
 
     Raises UsageError where the two cannot be compared."""
     if not checked_in.is_checked_in(directory):
@@ -31,9 +40,28 @@ def added(one: Found, directory: Path, order: Sequence[str]) -> Found:
     kept = checked_in.read(directory)
     there = {(run.arm, run.seed): run for run in kept.runs}
     new = [run for run in one.runs if not _same(run, there.get((run.arm, run.seed)))]
+    if not new:
+        return None
     _check(one, new, kept, directory)
+    order = order_of(one.name)
     runs = sorted([*kept.runs, *new], key=lambda run: (order.index(run.arm), run.seed))
-    return replace(one, runs=tuple(runs), bands=_sums(kept.bands, bands_of(new)))
+    story = replace(one.story, claims=_claims(one.story.claims, kept.claims))
+    return replace(one, story=story, runs=tuple(runs), bands=_sums(kept.bands, bands_of(new)))
+
+
+def _claims(today: Sequence[Claim], then: Sequence[Claim] | None) -> tuple[Claim, ...]:
+    """The claims of an experiment, of which some may be younger than the runs that are kept, and those of then that it has no
+    more."""
+    if then is None:
+        return tuple(today)
+    old, now = ([_substance(claim) for claim in claims] for claims in (then, today))
+    ours = [claim if _substance(claim) in old else replace(claim, after_look=True) for claim in today]
+    return (*ours, *(claim for claim in then if _substance(claim) not in now))
+
+
+def _substance(claim: Claim) -> tuple[Any, ...]:
+    """What a claim is judged by."""
+    return tuple(getattr(claim, field.name) for field in fields(claim) if field.name not in WORDS)
 
 
 def _same(run: RunRecord, other: RunRecord | None) -> bool:
@@ -49,27 +77,67 @@ def _check(one: Found, new: Sequence[RunRecord], kept: Kept, directory: Path) ->
             f"--add: {directory} keeps runs of {told}, and the new ones are of {one.preset or 'no preset'}, "
             f"{common_timing(one.runs)} time: move it with --archive first"
         )
-    problems = {run.manifest["run"]["problems"]["sha256"] for run in kept.runs}
-    for run in new:
-        name = f"{run.arm} of seed {run.seed}"
-        if manifest(run)["run"]["problems"]["sha256"] not in problems:
-            raise UsageError(f"--add: {name} ran on other problems than {directory} keeps: move that with --archive first")
+    if gone := sorted({run.arm for run in kept.runs} - set(order_of(one.name))):
+        raise UsageError(f"--add: {directory} keeps runs of {gone[0]}, no arm of {one.name} today: move it with --archive first")
+    if lost := sorted({key for run in kept.runs for key in _keys(run)} - {*COLUMNS, *TRAIN_KEYS, "step"}):
+        raise UsageError(f"--add: {directory} keeps {lost[0]}, which would be lost: move it with --archive first")
+    short = [replace(run, manifest=manifest(run)) for run in new]
+    for place, run in enumerate(short):
         for other in kept.runs:
+            if told := _other_scale(one, run, other):
+                name = f"{run.arm} of seed {run.seed}"
+                raise UsageError(f"--add: {name} ran {told} than {directory} keeps: move that with --archive first")
             if other.seed == run.seed and (other.arm == run.arm or _apart(run.manifest, other.manifest)):
                 what = "is there already" if other.arm == run.arm else "ran from another policy or on another card"
-                raise UsageError(
-                    f"--add: {other.arm} of seed {other.seed} in {directory} {what}, and arms of equal seed share both: "
-                    f"give {name} another seed"
-                )
+                raise UsageError(_one_seed(run, f"{other.arm} of seed {other.seed} in {directory} {what}"))
+        for other in short[:place]:
+            if other.seed == run.seed and _of_two_policies(run.manifest, other.manifest):
+                raise UsageError(_one_seed(run, f"{other.arm} of seed {other.seed} beside it ran from another policy"))
 
 
-def _apart(one: Mapping[str, object], other: Mapping[str, object]) -> bool:
-    """Whether two runs began from different policies, or, where that is not recorded, were on different cards."""
-    policies = {run["policy"] for run in (one, other) if run.get("policy")}
-    if all(run.get("policy") for run in (one, other)):
-        return len(policies) > 1
-    cards = [run["machine"].get("cards") for run in (one, other)]  # type: ignore[attr-defined]
-    return all(cards) and cards[0][0] != cards[1][0]
+def _one_seed(run: RunRecord, told: str) -> str:
+    return f"--add: {told}, and arms of equal seed share both: give {run.arm} of seed {run.seed} another seed"
+
+
+def _keys(run: RunRecord) -> set[str]:
+    """The names of all numbers of a run but for the seconds, which pages do not have."""
+    rows = [*run.validation, *run.training, *(row for problems in run.outcomes.values() for row in problems.values())]
+    return {key for row in rows for key in row} - {"seconds_wall"}
+
+
+def _other_scale(one: Found, run: RunRecord, other: RunRecord) -> str:
+    """In what a new run differs from one that is kept, though all runs of an experiment share it; empty where in nothing."""
+    mine, its = run.manifest["run"], other.manifest["run"]
+    if mine["problems"]["sha256"] != its["problems"]["sha256"]:
+        return "on other problems"
+    # A preset may have other sizes for one arm than for another; of no preset, the sizes themselves are the scale.
+    keys = [key for key in SCALE if one.name != REFINED] if one.preset else []
+    if any(mine.get(key) != its.get(key) for key in keys):
+        return "at another scale"
+    if (one.name == REFINED or not one.preset) and scale_of(one.name)(run) != scale_of(one.name)(other):
+        return "at another scale"
+    if run.arm == other.arm:
+        pairs = [(mine.get(key), its.get(key)) for key in OF_AN_ARM if key in its]
+        if any(a != b for a, b in pairs) or run.manifest.get("context") != other.manifest.get("context"):
+            return f"as another {run.arm}"
+    return ""
+
+
+def _of_two_policies(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two runs are known to have begun from different policies."""
+    policies = [run.get("policy") for run in (one, other)]
+    return all(policies) and policies[0] != policies[1]
+
+
+def _apart(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two runs began from different policies, or, where that is not recorded of both, may have: they were not on one
+    card. Where nothing is recorded of either, neither had weights of its own nor a card."""
+    policies, cards = ([run.get("policy") for run in (one, other)], [run["machine"].get("cards") for run in (one, other)])
+    if all(policies):
+        return _of_two_policies(one, other)
+    if all(cards):
+        return bool(cards[0][0] != cards[1][0])
+    return any(policies) or any(cards)
 
 
 def _sums(one: Mapping[str, Sequence[int]], other: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:

@@ -25,6 +25,12 @@ RELATIVE = ("learning_rate", "turns", "prompts_per_step", "validation_turns")
 """Sizes in which arms may differ: a scale multiplies those of all arms by the same numbers."""
 SETTINGS: Mapping[str, type] = {"loss": Loss, "optimiser": Optimiser, "stop": Stop}
 """The fields of a `Run` that group others."""
+NUMBERS = {"updates": 1, "epochs": 1, "max_grad_norm": 1.0, "refresh_tokens": 0}
+"""The fields that are younger than some runs, at what adds nothing."""
+METHOD = (*METHODS, "gamma", "staleness", "rollout_dtype", *NUMBERS, *SETTINGS)
+"""The fields that make an arm what it is."""
+OF_AN_ARM = (*METHOD, *RELATIVE)
+"""The fields that all runs of an arm share at one scale, besides the scale's own."""
 
 
 def collect(runs: Path) -> Iterator[Found]:
@@ -33,11 +39,11 @@ def collect(runs: Path) -> Iterator[Found]:
     for name in NAMES:
         experiment = load(name)
         own = [run for run in trained if run.arm in experiment.arms and _is_arm(run, to_json(experiment.arms[run.arm]))]
-        chosen = _ordered(_one_scale(own, partial(_scale, defined=experiment.arms)), order_of(name))
+        chosen = _ordered(_one_scale(own, scale_of(name)), order_of(name))
         preset = _preset(chosen[0], experiment.arms[chosen[0].arm], (*SCALE, *RELATIVE)) if chosen else ""
         yield Found(name, experiment.story, chosen, preset, bands_of(chosen))
     refined = [run for run in _finished(runs / "refined") if run.arm in sequential_scaling.ARMS]
-    chosen = _ordered(_one_scale(refined, _refined_scale), order_of(REFINED))
+    chosen = _ordered(_one_scale(refined, scale_of(REFINED)), order_of(REFINED))
     preset = refined_preset(chosen[0]) if chosen else ""
     yield Found(REFINED, sequential_scaling.STORY, chosen, preset, bands_of(chosen))
 
@@ -50,10 +56,8 @@ def _finished(directory: Path) -> list[RunRecord]:
 def _is_arm(run: RunRecord, arm: Mapping[str, Any]) -> bool:
     """Whether a run is of this arm as it is defined now; its sizes may differ. A field that is younger than the run is at its
     default, which adds nothing."""
-    numbers = {"updates": 1, "epochs": 1, "max_grad_norm": 1.0, "refresh_tokens": 0}
-    defaults = {**numbers, **{name: to_json(kind()) for name, kind in SETTINGS.items()}}
-    keys = (*METHODS, "gamma", "staleness", "rollout_dtype", *defaults)
-    return all(run.manifest["run"].get(key, defaults.get(key)) == arm[key] for key in keys)
+    defaults = {**NUMBERS, **{name: to_json(kind()) for name, kind in SETTINGS.items()}}
+    return all(run.manifest["run"].get(key, defaults.get(key)) == arm[key] for key in METHOD)
 
 
 def _one_scale(runs: Sequence[RunRecord], scale: Callable[[RunRecord], str]) -> list[RunRecord]:
@@ -69,6 +73,11 @@ def _one_scale(runs: Sequence[RunRecord], scale: Callable[[RunRecord], str]) -> 
     for run in sorted(best, key=lambda run: str(run.manifest["finished"])):
         latest[run.arm, run.seed] = run
     return list(latest.values())
+
+
+def scale_of(name: str) -> Callable[[RunRecord], str]:
+    """What tells the scale of an experiment's run."""
+    return _refined_scale if name == REFINED else partial(_scale, defined=load(name).arms)
 
 
 def _scale(run: RunRecord, defined: Mapping[str, Run]) -> str:

@@ -34,7 +34,7 @@ from experiments.catalogue import NAMES, load
 from experiments.results import transcripts
 from experiments.results.adding import added
 from experiments.results.archive import archive, earlier, index, links
-from experiments.results.collecting import collect, order_of
+from experiments.results.collecting import collect
 from experiments.results.figure import distinct, draw_verdicts
 from experiments.results.findings import read_headline
 from experiments.results.numbers import write_numbers, write_verdicts
@@ -99,11 +99,14 @@ def _from_runs(flags: Flags, asked: Sequence[str]) -> int:
     """Write pages of these experiments from directories of runs."""
     out = flags.out or flags.runs / "results"
     pieces = [one for one in collect(flags.runs) if one.name in asked]
-    every = pieces
+    every, there_already = pieces, False
     if flags.add:
-        every = [added(one, out / one.name, order_of(one.name)) for one in pieces if one.runs]
+        joined = [added(one, out / one.name) for one in pieces if one.runs]
+        every, there_already = [one for one in joined if one is not None], None in joined
     # An experiment of which a shared arm alone was run has nothing to compare.
     found = [one for one in every if any(judged.difference is not None for judged in one.judged)]
+    if not found and there_already:
+        return write_pages(checked_in.among(WITH_PAGES, out), out)
     if not found:
         raise UsageError(f"{_nothing_compared(flags.runs, every, flags.any_scale)}: run `python -m experiments.all` first")
     if not flags.any_scale and (strange := next((one for one in found if not one.preset), None)):
@@ -111,6 +114,8 @@ def _from_runs(flags: Flags, asked: Sequence[str]) -> int:
     new = {one.name: one.runs for one in pieces}  # whose directories are there
     for one in found:
         write_numbers(one, out / one.name)
+        if flags.add:
+            write_verdicts(one, out / one.name)  # of the claims of then, too
         if not (flags.add and transcripts.read(out / one.name)):
             transcripts.write(transcripts.choose(new[one.name]), out / one.name)
     everyone = [run for one in found if one.name != REFINED for run in new[one.name]]

@@ -14,6 +14,7 @@ from rlkernel.evaluator.pool import Pool
 from rlkernel.evaluator.program.schema import TensorSpec
 from rlkernel.evaluator.program.variant import Specs
 from rlkernel.evaluator.remarks import to_decide
+from rlkernel.reference_text import apply_small, small_of
 from rlkernel.types import Problem, Status
 
 REFERENCE = """
@@ -208,6 +209,18 @@ def test_why_there_is_no_line_to_paste_is_told(source: str, found: Open | None, 
     full = Specs((), (TensorSpec((1024, 2048), (2048, 1), "float32"),))
     (line,) = to_decide(Problem("p", 1, "validation", source), why, found, full, run_seconds=120)
     assert line.startswith("p: ") and line.endswith(told)
+
+
+def test_a_line_at_the_end_of_a_file_counts_beside_one_that_is_there() -> None:
+    """Its author's names may say what a problem is, and not how large: they are constants all the same."""
+    source = f"NUM_LAYERS = 4\n{MEAN}SMALL = {{'ROWS': 128, 'NUM_LAYERS': 2}}\n"
+    full = Specs((), (TensorSpec((1024, 2048), (2048, 1), "float32"),))
+    open_there = Open({"ROWS": 128, "NUM_LAYERS": 2}, 1, 40_000.0)
+    (line,) = to_decide(Problem("p", 1, "validation", source), Undecided.LONGER, open_there, full, run_seconds=120)
+    pasted = line.partition(" s: ")[2]
+    assert pasted == "SMALL = {'ROWS': 512, 'NUM_LAYERS': 4}"
+    assert small_of(f"{source}{pasted}\n") == {"ROWS": 512, "NUM_LAYERS": 4}
+    assert apply_small(f"{source}{pasted}\n").splitlines()[:4:3] == ["NUM_LAYERS = 4", "ROWS, COLS = 512, 2048"]
 
 
 def test_arguments_that_no_child_is_sent_are_told() -> None:

@@ -78,9 +78,10 @@ class _Side:
         """Compare with the float64 result where that is the same function, else with the reference, beside which float64's is
         right, too, as is what tensor cores choose otherwise."""
         steadily, same = self.own.steady, self.exact.shape == self.wanted.shape
-        match = self._against(self.exact if same and steadily else self.wanted, allowed)
+        measure = self.exact if same and steadily else self.wanted
+        match = self._against(measure, allowed)
         if not match.matches and match.numeric and self.choices and same:
-            sides = [side for side in (self.exact, *self.choices) if side.shape == self.found.shape]
+            sides = [side for side in (measure, *self.choices) if side.shape == self.found.shape]
             shared = overlapping(self.found)
             chosen = compare_with_any(self.found, sides, allowed=allowed, overlapping=shared, where=self.where)
             match = chosen if chosen.matches else match

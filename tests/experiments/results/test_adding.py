@@ -11,6 +11,7 @@ import pytest
 
 from experiments import arms
 from experiments.checked_in import read
+from experiments.results.adding import _apart
 from experiments.results.command import main
 from rlkernel.config import Run
 from rlkernel.runs import directory as rundir
@@ -79,6 +80,7 @@ def test_an_arm_of_a_later_piece_goes_on_with_the_same_policy(tmp_path: Path, ke
         (arms.TRLOO_ARM, "policy a", "measured", "is there already"),
         (arms.RLOO_ARM, "policy a", "modelled", "keeps runs of h200, measured time, and the new ones are of h200, modelled time"),
         (arms.PRESETS["world"].adapt(arms.RLOO_ARM), "policy a", "measured", "and the new ones are of world, measured time"),
+        (replace(arms.RLOO_ARM, steps=7), "policy a", "measured", "and the new ones are of no preset, measured time"),
     ],
 )
 def test_what_cannot_be_compared_is_not_added(
@@ -90,3 +92,112 @@ def test_what_cannot_be_compared_is_not_added(
     assert main(["--runs", str(tmp_path / "later"), "--out", str(kept), "--add"]) == 2
     assert told in capsys.readouterr().err
     assert {path: path.read_bytes() for path in written} == written
+
+
+def refused(kept: Path, runs: Path, capsys: pytest.CaptureFixture[str], *flags: str) -> str:
+    """What is said of runs that are not added; nothing changes."""
+    written = {path: path.read_bytes() for path in kept.glob("**/*.json")}
+    capsys.readouterr()
+    assert main(["--runs", str(runs), "--out", str(kept), "--add", *flags]) == 2
+    assert {path: path.read_bytes() for path in written} == written
+    return capsys.readouterr().err
+
+
+def changed_manifests(kept: Path, **facts: object) -> None:
+    """Let the manifests that are kept have other facts of their runs."""
+    path = kept / NAME / "manifests.json"
+    manifests = json.loads(path.read_text())
+    path.write_text(json.dumps([{**one, "run": {**one["run"], **facts}} for one in manifests]))
+
+
+def test_runs_of_an_arm_that_was_another_then_are_not_averaged_with_it(
+    tmp_path: Path, kept: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    later = piece(tmp_path / "later", (2,), "card b", "policy b")
+    changed_manifests(kept, gamma=0.5)
+    assert f"--add: grpo of seed 2 ran as another grpo than {kept / NAME} keeps" in refused(kept, later, capsys)
+    changed_manifests(kept, gamma=1.0, max_new_tokens=99)  # as the preset had it then
+    assert f"--add: grpo of seed 2 ran at another scale than {kept / NAME} keeps" in refused(kept, later, capsys)
+
+
+def test_sizes_of_no_preset_are_one_scale_only_where_they_are_equal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def of(place: str, seed: int, steps: int) -> Path:
+        for run in (arms.GRPO_ARM, arms.TRLOO_ARM):
+            made(tmp_path / place, replace(run, seed=seed, steps=steps), 0.5, "card a", "policy a")
+        return tmp_path / place
+
+    out = tmp_path / "out"
+    assert main(["--runs", str(of("first", 0, 7)), "--out", str(out), "--any-scale"]) == 0
+    told = refused(out, of("second", 1, 9), capsys, "--any-scale")
+    assert "of seed 1 ran at another scale than" in told
+    assert main(["--runs", str(of("third", 2, 7)), "--out", str(out), "--any-scale", "--add"]) == 0
+    assert [run.seed for run in read(out / NAME).runs] == [0, 2, 0, 2]
+
+
+def test_an_arm_that_is_gone_is_told(tmp_path: Path, kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    later = piece(tmp_path / "later", (2,), "card b", "policy b")
+    for name in ("numbers.json", "manifests.json"):
+        path = kept / NAME / name
+        path.write_text(path.read_text().replace('"grpo"', '"renamed"'))
+    assert f"{kept / NAME} keeps runs of renamed, no arm of {NAME} today" in refused(kept, later, capsys)
+
+
+def test_numbers_that_pages_of_today_do_not_have_are_not_lost(
+    tmp_path: Path, kept: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    later = piece(tmp_path / "later", (2,), "card b", "policy b")
+    path = kept / NAME / "numbers.json"
+    path.write_text(path.read_text().replace('"grad_norm"', '"once_measured"'))
+    assert "keeps once_measured, which would be lost" in refused(kept, later, capsys)
+
+
+def test_arms_of_one_piece_began_from_one_policy(tmp_path: Path, kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for run, policy in ((arms.GRPO_ARM, "policy b"), (arms.TRLOO_ARM, "policy c")):
+        made(tmp_path / "later", replace(run, seed=2), 0.5, "card b", policy)
+    assert "trloo of seed 2 beside it ran from another policy" in refused(kept, tmp_path / "later", capsys)
+
+
+@pytest.mark.parametrize(
+    ("mine", "its", "apart"),
+    [
+        (("p", "card a"), ("p", "card b"), False),
+        (("p", "card a"), ("q", "card a"), True),
+        (("p", "card a"), (None, "card a"), False),
+        (("p", "card a"), (None, None), True),  # an old run, which tells nothing
+        (("p", None), (None, None), True),
+        ((None, None), (None, None), False),  # `small` without a GPU
+        ((None, "card a"), (None, None), True),
+    ],
+)
+def test_who_tells_nothing_of_its_policy_is_paired_on_its_own_card_alone(
+    mine: tuple[str | None, str | None], its: tuple[str | None, str | None], apart: bool
+) -> None:
+    one, other = ({"policy": policy, "machine": {"cards": [card] if card else []}} for policy, card in (mine, its))
+    assert _apart(one, other) is _apart(other, one) is apart
+
+
+def test_claims_that_are_younger_than_the_runs_say_so_and_dropped_ones_stay(tmp_path: Path, kept: Path) -> None:
+    path = kept / NAME / "numbers.json"
+    numbers = json.loads(path.read_text())
+    first, *others = numbers["claims"]
+    dropped = {**first, "text": "GRPO is above TRLOO", "better": "grpo", "worse": "trloo"}
+    path.write_text(json.dumps({**numbers, "claims": [dropped, *others]}))
+    later = piece(tmp_path / "later", (2, 3), "card b", "policy b")
+    assert main(["--runs", str(later), "--out", str(kept), "--add"]) == 0
+    claims = read(kept / NAME).claims or ()
+    assert [claim.after_look for claim in claims] == [True, *(claim["after_look"] for claim in others), False]
+    assert claims[0].text == first["text"] and claims[-1].text == "GRPO is above TRLOO"
+
+
+def test_where_all_runs_are_there_already_words_and_claims_of_then_stay(tmp_path: Path, kept: Path) -> None:
+    path = kept / NAME / "numbers.json"
+    numbers = {**json.loads(path.read_text()), "docstring": "What was meant then."}
+    path.write_text(json.dumps({**numbers, "claims": numbers["claims"][:1]}))
+    before = read(kept / NAME)
+    runs = piece(tmp_path / "first", (0, 1), "card a", "policy a")
+    for directory in (runs / "arms").iterdir():  # the runs that are kept
+        there = next(run for run in before.runs if directory.name.startswith(f"{run.arm}-seed{run.seed}"))
+        rundir.update_manifest(directory, **{key: there.manifest[key] for key in ("fingerprint", "finished")})
+    assert main(["--runs", str(runs), "--out", str(kept), "--add"]) == 0
+    after = read(kept / NAME)
+    assert after == before and after.docstring == "What was meant then." and len(after.claims or ()) == 1

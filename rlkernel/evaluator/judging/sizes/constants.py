@@ -81,6 +81,15 @@ def _held_equal(node: ast.Compare) -> list[ast.expr]:
     return [node.left, *node.comparators] if equal and not words.intersection(LENGTHS) else []
 
 
+def named_sizes(source: str) -> Sizes:
+    """All module constants that are sizes, which `SMALL` may name, whatever their names say.
+
+    >>> named_sizes("features = 512\\nkernel_size = 7\\nrate = 0.5\\n")
+    {'features': 512, 'kernel_size': 7}
+    """
+    return {name: value for name, value in _assignments(source).items() if is_size(value)}
+
+
 def with_small(source: str, sizes: Mapping[str, Any]) -> str:
     """The file with these sizes as its `SMALL`."""
     return f"{source.rstrip()}\n{_small_line(sizes)}"

@@ -11,14 +11,18 @@ import math
 from functools import partial
 from typing import Any
 
-from rlkernel.evaluator.judging.sizes.constants import counts_of
+from rlkernel.evaluator.judging.sizes.constants import named_sizes
 from rlkernel.evaluator.judging.sizes.made_inputs import batch_names
 from rlkernel.evaluator.judging.sizes.resizing import Sizes, map_numbers, numbers_of
 
 
 def strangers(source: str, compared: Sizes) -> list[str]:
-    """Those of the sizes at which results were compared that are no constants of the file, which `SMALL` cannot name."""
-    return [name for name in compared if name not in counts_of(source)]
+    """Those of the sizes at which results were compared that are no constants of the file, which `SMALL` cannot name.
+
+    >>> strangers("N = 4096\\nnum_layers = 8\\n", {"N": 64, "num_layers": 2, "SIZE_96": 12})
+    ['SIZE_96']
+    """
+    return [name for name in compared if name not in named_sizes(source)]
 
 
 def long_enough(source: str, compared: Sizes, halvings: int) -> tuple[Sizes, int]:
@@ -29,7 +33,7 @@ def long_enough(source: str, compared: Sizes, halvings: int) -> tuple[Sizes, int
     >>> long_enough(file, {"N": 96, "B": 4}, 1), long_enough(file, {"N": 96, "B": 4}, 5), long_enough(file, {"N": 96}, 1)
     (({'N': 4096, 'B': 8}, 2), ({'N': 4096, 'B': 4}, 4), ({'N': 4096}, 1))
     """
-    full, divided = counts_of(source), 1
+    full, divided = named_sizes(source), 1
     sizes = {name: full[name] for name in compared}
     for name in sorted(batch_names(source) & sizes.keys()):
         if type(sizes[name]) is int:
@@ -45,7 +49,7 @@ def likely_long_enough(source: str, compared: Sizes, halvings: int) -> tuple[Siz
     >>> likely_long_enough("N = 4096\\nB = 6\\n", {"N": 96, "B": 2}, 3)
     ({'N': 512, 'B': 3}, 16.0)
     """
-    full = counts_of(source)
+    full = named_sizes(source)
     sizes = {name: map_numbers(partial(_halved, halvings), full[name], least) for name, least in compared.items()}
     return sizes, math.prod(map(_product, (full[name] for name in sizes))) / math.prod(map(_product, sizes.values()))
 

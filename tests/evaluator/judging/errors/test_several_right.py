@@ -34,7 +34,45 @@ def test_one_result_is_compared_as_ever() -> None:
     assert not match.matches and match.detail == "output 2 is wrong: relative error 1.00e-03, allowed 1e-05"
 
 
-@pytest.mark.parametrize(("found", "right"), [([4, 2, 9], True), ([4, 7, 1], True), ([4, 2, 8], False), ([5, 7, 9], False)])
+@pytest.mark.parametrize(
+    ("found", "right"), [([4, 2, 9, 5], True), ([4, 7, 1, 5], True), ([4, 2, 8, 5], False), ([5, 7, 9, 5], False)]
+)
 def test_whole_numbers_are_those_of_some_side(found: list[int], right: bool) -> None:
-    sides = [torch.tensor([4, 2, 1]), torch.tensor([4, 7, 9])]
+    sides = [torch.tensor([4, 2, 1, 5]), torch.tensor([4, 7, 9, 5])]
     assert compare_with_any(torch.tensor(found), sides, allowed=STRICT, overlapping=False, where="x").matches is right
+
+
+def test_where_roundings_decide_most_an_output_is_one_side_as_a_whole() -> None:
+    """Of sixteen sums, whether each is odd, in five orders: zeros are right by some side everywhere, and by none as a whole."""
+    sides = [torch.tensor([float(number >> place & 1) for place in range(16)]) for number in (0x0F0F, 0xF0F0, 0x3333, 0x5555, 1)]
+    nothing = torch.zeros(16)
+    assert all(any(side[place] == 0 for side in sides) for place in range(16))
+    match = compare_with_any(nothing, sides, allowed=STRICT, overlapping=False, where="output")
+    assert not match.matches and match.detail == "output is wrong: relative error 1.00e+00, allowed 1e-05"
+    assert compare_with_any(sides[3], sides, allowed=STRICT, overlapping=False, where="output").matches
+
+
+@pytest.mark.parametrize(("change", "right"), [("none", True), ("rows", False), ("size", False), ("tf32", False)])
+def test_what_no_rounding_gives_is_wrong_beside_many_sides(change: str, right: bool) -> None:
+    """Tokens that exchange rows, errors of the size of tf32's everywhere, one token that is wrong where sides differ."""
+    tokens = torch.randn(32, 16, generator=torch.Generator().manual_seed(0))
+
+    def chosen(second: list[int]) -> torch.Tensor:
+        return torch.where(torch.isin(torch.arange(32), torch.tensor(second))[:, None], -2 * tokens, 3 * tokens)
+
+    sides = [chosen([]), chosen([1, 2]).double(), chosen([2, 5]), chosen([9])]
+    found = chosen([1, 5, 9])
+    if change == "rows":
+        found[[5, 9]] = found[[9, 5]]
+    elif change == "size":
+        found[5] = 0.5 * tokens[5]  # between both experts
+    elif change == "tf32":
+        found = found * (1 + 4e-4 * torch.randn(found.shape, generator=torch.Generator().manual_seed(1)))
+    assert compare_with_any(found, sides, allowed=STRICT, overlapping=False, where="output").matches is right
+
+
+def test_infinities_are_those_of_some_side() -> None:
+    sides = [torch.tensor([1.0, 2.0, float("nan"), 3.0, 5.0]), torch.tensor([float("inf"), 2.0, 4.0, 3.0, 5.0])]
+    for found, right in (([float("inf"), 2, 4, 3, 5], True), ([1, 2, float("nan"), 3, 5], True), ([1, 2, 7, 3, 5], False)):
+        match = compare_with_any(torch.tensor(found), sides, allowed=STRICT, overlapping=False, where="x")
+        assert match.matches is right, found

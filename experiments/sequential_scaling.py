@@ -10,7 +10,7 @@ is the final weights of `trloo_mrs_pr_prs` with that seed if that run is finishe
 it.
 
 Expected outcome: best of history rises with the turns in every arm, by its definition. The last turn rises less, or falls. `top`
-and `window` are above `full`, whose context is full after about six turns of the small policy.
+and `window` are above `full`, whose conversations get longer than those that the policies were trained on.
 
 Cost: 4 arms of 15 turns, of half the trajectories that a validation has; answers repeat, so that the cache helps. With the preset
 `h200`, half a minute per run on an H200 where nothing runs beside it.
@@ -46,6 +46,7 @@ from rlkernel.report.curves import Panel
 from rlkernel.report.report import Story
 from rlkernel.report.summary import Window
 from rlkernel.runs import checkpoints
+from rlkernel.runs.weights import weights_digest
 
 TURNS = 15
 ARMS: Mapping[str, Context] = {name: cls() for name, cls in CONTEXTS.items()}
@@ -140,7 +141,8 @@ def refined(preset: Preset) -> Run:
 
 
 def plan(flags: Flags, preset: Preset) -> list[Unit]:
-    """What is to be measured, seed by seed. A directory's name holds a hash of everything that decides the outcome."""
+    """What is to be measured, seed by seed. A directory's name holds a hash of everything that decides the outcome, the weights
+    too: a policy that was made anew is another one."""
     units = []
     for seed in flags.seeds or preset.seeds:
         base = refined(preset)
@@ -154,7 +156,8 @@ def plan(flags: Flags, preset: Preset) -> list[Unit]:
             max_new_tokens=flags.max_new_tokens or base.max_new_tokens,
         )
         for arm, context in ARMS.items():
-            what = json.dumps([to_json(replace(run, name=arm)), to_json(context), code_of([run, context])], sort_keys=True)
+            decides = [to_json(replace(run, name=arm)), to_json(context), code_of([run, context]), weights_digest(run.model)]
+            what = json.dumps(decides, sort_keys=True)
             directory = flags.out / "refined" / f"{arm}-seed{seed}-{hashlib.sha256(what.encode()).hexdigest()[:8]}"
             units.append(Unit(context, replace(run, name=arm), directory))
     return units

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from safetensors.torch import save_file
 
 from experiments import arms, sequential_scaling
 from experiments.sequential_scaling import ARMS, Flags, main, plan, weights
@@ -76,6 +78,17 @@ def test_the_trained_arm_is_refined_where_it_is_finished(tmp_path: Path) -> None
     assert weights(preset, 1, tmp_path) == "small"
     units = plan(Flags(out=tmp_path, seeds=(0, 1)), preset)
     assert len({unit.directory for unit in units}) == len(units) == 2 * len(ARMS)
+
+
+def test_a_policy_that_was_made_anew_is_measured_anew(tmp_path: Path) -> None:
+    """The path is the same; the weights are not."""
+    preset, flags = arms.PRESETS["cpu"], Flags(out=tmp_path, seeds=(0,), model=str(tmp_path / "model"))
+    (tmp_path / "model").mkdir()
+    named = []
+    for value in (1.0, 2.0, 1.0):
+        save_file({"weight": torch.full((4, 4), value)}, tmp_path / "model" / "model.safetensors")
+        named.append({unit.directory for unit in plan(flags, preset)})
+    assert named[0] == named[2] and not named[0] & named[1]
 
 
 def test_what_is_unusable_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -196,6 +196,9 @@ ELSEWHERE = {
     "python -m experiments.results --archive docs/results --only transfer": (
         "tests/experiments/results/test_results.py::test_one_experiment_is_moved_and_written_anew_and_the_others_stay"
     ),
+    "python -m experiments.results --runs runs/later --out docs/results --add": (
+        "tests/experiments/results/test_adding.py::test_seeds_of_a_later_piece_are_judged_with_the_first_ones"
+    ),
     "python -m experiments.results --runs runs/later --out docs/results --only transfer": (
         "tests/experiments/results/test_results.py::test_one_experiment_is_moved_and_written_anew_and_the_others_stay"
     ),

@@ -1,6 +1,6 @@
 """What test-time scaling measures and leaves on disk: units, each an arm and a seed, several side by side.
 
-units of one model --together at a time--> turns of all their trajectories --one policy, one evaluator--> a directory for each
+units of one model --together at a time--> turns of all trajectories --one policy, one evaluator--> a directory for each
 """
 
 from __future__ import annotations

@@ -81,8 +81,7 @@ class _Side:
         measure = self.exact if same and steadily else self.wanted
         match = self._against(measure, allowed)
         if not match.matches and match.numeric and self.choices and same:
-            sides = [side for side in (measure, *self.choices) if side.shape == self.found.shape]
-            shared = overlapping(self.found)
+            sides, shared = (measure, *self.choices), overlapping(self.found)
             chosen = compare_with_any(self.found, sides, allowed=allowed, overlapping=shared, where=self.where)
             match = chosen if chosen.matches else match
         if match.matches or steadily or not same:

@@ -114,7 +114,7 @@ def compare_round(
             )
             match = other if other.matches else match
         if not match.matches and match.numeric and index in expected.rounded:
-            sides = [side for side in (expected.exact[index], *expected.rounded[index]) if side.shape == found.shape]
+            sides = (expected.exact[index], *expected.rounded[index])
             other = compare_with_any(found, sides, allowed=expected.allowed[index], overlapping=overlapping[index], where=where)
             match = other if other.matches else match
         if not match.matches and index in expected.choices and not overlapping[index]:

@@ -22,7 +22,9 @@ def compare_with_any(
 ) -> Match:
     """One output tensor against results that are all right, each element against the nearest: of two experts that a token's gate
     likes alike, one rounding chooses the first for this token, and another one the second for the next. Where the sides agree in
-    too little, the output is one of them as a whole. All have the output's shape."""
+    too little, the output is one of them as a whole. A side of another shape than the output's, which values may decide, is none;
+    the first one has that shape."""
+    sides = [side for side in sides if side.shape == found.shape]
 
     def against(side: torch.Tensor) -> Match:
         return compare_tensor(found, side.to(found.dtype), side, allowed=allowed, overlapping=overlapping, where=where)

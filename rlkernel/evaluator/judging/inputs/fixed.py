@@ -20,6 +20,8 @@ WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 """The dtypes of whole numbers that torch computes with."""
 MASKS = (torch.bool, *WHOLE)
 """Dtypes of masks that are no numbers."""
+SHORT = 8
+"""Rows of fewer numbers may be equal by chance, as those of two truth values."""
 MOST = 8
 """The most inputs that are tried, each of which costs a call of the reference or two; with more, all stay."""
 
@@ -124,13 +126,62 @@ def turned_around(tensor: torch.Tensor) -> torch.Tensor:
 
 def copies(given: Sequence[torch.Tensor]) -> tuple[int, ...]:
     """The places of the inputs that hold the numbers of an earlier one, as the keys of an attention to itself hold those of its
-    queries, and both moments of an optimiser are zeros: whoever reads the earlier one in their place would be right. Whole
-    numbers may be in an order, and lists of several numbers, and stay.
+    queries, and both moments of an optimiser are zeros: whoever reads the earlier one in their place would be right. Lists of
+    several numbers may be in an order, and stay.
 
     >>> copies([torch.eye(2), torch.ones(2, 2), torch.eye(2), torch.arange(2.0), torch.arange(2.0), torch.ones(2, 2)])
     (2, 5)
     """
-    told = [place for place, tensor in enumerate(given) if holds_numbers(tensor) and _may_move(tensor)]
+    return _later([place for place, tensor in enumerate(given) if holds_numbers(tensor) and _may_move(tensor)], given)
+
+
+def whole_copies(given: Sequence[torch.Tensor], again: Sequence[torch.Tensor]) -> tuple[int, ...]:
+    """The same of whole numbers and truth values that are drawn, and in no order. Those that are the same in each draw are turned
+    around, and of a GPU's nothing is said.
+
+    >>> one, other = torch.tensor([3, 0, 2, 1]), torch.tensor([1, 2, 0, 3])
+    >>> whole_copies([one, one, one.sort()[0], one.sort()[0]], [other, other, other.sort()[0], other.sort()[0]])
+    (1,)
+    """
+    return _later(_drawn_whole(given, again), given)
+
+
+def _drawn_whole(given: Sequence[torch.Tensor], again: Sequence[torch.Tensor]) -> list[int]:
+    """The places of the inputs of whole numbers or truth values that differ from draw to draw, and are in no order."""
+    pairs = enumerate(zip(given, again, strict=False))
+    drawn = [place for place, (one, other) in pairs if _is_told(one) and one.dtype in MASKS and not _equal(one, other)]
+    return [place for place in drawn if not holds_one_value(given[place]) and not _is_sorted(given[place])]
+
+
+def repeated(given: Sequence[torch.Tensor], again: Sequence[torch.Tensor]) -> tuple[int, ...]:
+    """The places of the inputs of such numbers of which most rows are copies of each other, as `ids.repeat(batch, 1)` makes them:
+    whoever reads the first row for all would be right. Rows that share memory are one row.
+
+    >>> one, other = torch.tensor([[3, 0, 2, 1, 7, 6, 4, 5]]), torch.tensor([[1, 2, 0, 3, 5, 4, 7, 6]])
+    >>> repeated([one.repeat(3, 1), one.expand(3, 8), one], [other.repeat(3, 1), other.expand(3, 8), other])
+    (0,)
+    """
+    return tuple(place for place in _drawn_whole(given, again) if _earlier_rows(given[place]) is not None)
+
+
+def _earlier_rows(tensor: torch.Tensor) -> torch.Tensor | None:
+    """How many earlier rows along the first axis that has several are the same, for each of them; None where fewer than half
+    are copies, or rows are so short that chance makes them equal."""
+    axis, size = next((axis, size) for axis, size in enumerate(tensor.shape) if size > 1)
+    rows = tensor.movedim(axis, 0).reshape(size, -1)
+    if rows.shape[1] < SHORT or not tensor.stride(axis):
+        return None
+    found, kinds = torch.unique(rows, dim=0, return_inverse=True)
+    if 2 * len(found) > size:
+        return None
+    order = kinds.argsort(stable=True)
+    earlier = torch.empty_like(kinds)
+    earlier[order] = torch.arange(size) - torch.searchsorted(kinds[order], kinds[order])
+    return earlier
+
+
+def _later(told: Sequence[int], given: Sequence[torch.Tensor]) -> tuple[int, ...]:
+    """Those of these places that hold what an earlier one of them holds."""
     pairs = ((place, earlier) for n, place in enumerate(told) for earlier in told[:n])
     return tuple(dict.fromkeys(place for place, earlier in pairs if _equal(given[place], given[earlier])))
 
@@ -142,9 +193,26 @@ def _may_move(tensor: torch.Tensor) -> bool:
 
 def set_apart(tensor: torch.Tensor, steps: int) -> torch.Tensor:
     """The slices of a tensor moved on along its first axis that has several, those at the end to its begin: by so many places, or
-    by a few of them where that would be all of it."""
+    by a few of them where that would be all of it. Rows of whole numbers that repeat earlier ones are moved on in themselves, by
+    as many places as there are such earlier ones.
+
+    >>> set_apart(torch.arange(8).repeat(2, 1), 1)
+    tensor([[0, 1, 2, 3, 4, 5, 6, 7],
+            [7, 0, 1, 2, 3, 4, 5, 6]])
+    """
+    if tensor.dtype in MASKS and (earlier := _earlier_rows(tensor)) is not None:
+        return _moved_on_in_themselves(tensor, earlier)
     axis, size = next((axis, size) for axis, size in enumerate(tensor.shape) if size > 1)
     return tensor.roll(1 + (steps - 1) % (size - 1), axis)
+
+
+def _moved_on_in_themselves(tensor: torch.Tensor, by: torch.Tensor) -> torch.Tensor:
+    """Each row along the first axis that has several, moved on by so many places."""
+    axis = next(axis for axis, size in enumerate(tensor.shape) if size > 1)
+    rows = tensor.movedim(axis, 0).flatten(1)
+    length = rows.shape[1]
+    turned = rows.gather(1, (torch.arange(length) - by[:, None]) % length)
+    return turned.view(tensor.movedim(axis, 0).shape).movedim(0, axis)
 
 
 def moved_on(tensor: torch.Tensor) -> torch.Tensor:

@@ -14,25 +14,24 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import nn
-from torch.utils._python_dispatch import TorchDispatchMode
 
-from rlkernel.evaluator.judging.inputs.bearing import is_same, places_in_memory, usual_call
-from rlkernel.evaluator.judging.inputs.guards import ADD, bare, bared, guards, is_guard, sized
+from rlkernel.evaluator.judging.inputs.bearing import usual_call
+from rlkernel.evaluator.judging.inputs.effects import BETWEEN, IGNORED, IGNORES, LIMITS, SOLVES, WATCHED, Effect, Watching
+from rlkernel.evaluator.judging.inputs.guards import ADD, bared, guards, sized
 from rlkernel.evaluator.judging.inputs.little import resized
-from rlkernel.evaluator.judging.inputs.met import MEETING, is_often, met_by, met_of
+from rlkernel.evaluator.judging.inputs.met import MEETING, met_by, met_of
 from rlkernel.evaluator.judging.inputs.moved import flat_parameters, move_state
 from rlkernel.evaluator.judging.inputs.stress import stressed, stresses
 from rlkernel.evaluator.judging.references.plan import SeededReference
 from rlkernel.evaluator.judging.references.reference_calls import holds_truths, mapped_at, tensors_of
 from rlkernel.evaluator.messages.judgement import Met, Moved, Plant, Resized, Stress
-from rlkernel.evaluator.program.codes import holds_numbers, valued
-from rlkernel.evaluator.program.operators import COMPARISONS, base_name, by_name, operators_of
+from rlkernel.evaluator.program.codes import holds_numbers
+from rlkernel.evaluator.program.operators import COMPARISONS, operators_of
 from rlkernel.evaluator.program.schema import Program
 
 SHARE = 0.125
@@ -41,6 +40,10 @@ LITTLE = 2.0**-6
 """Limits up to which rows of zeros may show them."""
 LARGE = 64.0
 """The least of the large numbers that are tried: eight times what is drawn is half of that."""
+NEAR = 8.0
+"""The least for a limit next to zero, which an exponential falls below: behind 64 nothing is left of it."""
+BEYOND = 1.0625
+"""How far beyond its threshold a softplus is still told from a straight line, as a factor."""
 LEVELS = 5
 """Large numbers that are tried, each twice the one before."""
 SMALLER = 2.0**-5, 2.0**-10
@@ -51,108 +54,10 @@ MOST_CALLS = 24
 """Calls of a reference in which numbers are planted."""
 MOST_PLANTS = 3
 """Rounds with planted numbers."""
-LIMITS = {"abs", "clamp", "clamp_min", "clamp_max", "hardtanh", "relu", "threshold"}
-REPLACES_NAN = {"nan_to_num", "isnan", "nansum", "nanmedian", "fmax", "fmin"}
-"""Those that tell NaN apart, as a comparison of numbers with themselves does."""
-IGNORES = {"nll_loss_forward", "nll_loss", "nll_loss2d_forward"}
-IGNORED = -100.0
-"""The label that losses ignore unless the text says another. With smoothed labels they look for it by a comparison."""
-WATCHED = LIMITS | COMPARISONS | REPLACES_NAN | IGNORES
 SHOWING = WATCHED | MEETING
 """Operators of which something may be planted."""
 UNSHOWN = "numbers among its inputs that an operator is for"
 """Stands behind a miss in such a round."""
-
-
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """What one call of an operator may do to its operand."""
-
-    call: int
-    """Which of the watched calls of a forward it is."""
-    name: str
-    side: str
-    number: float | None = None
-    """What the operand is compared with, if that is one number."""
-    place: int | None = None
-    """The input that is the operand itself, if one is."""
-    whole: bool = False
-    """Whether the operand holds whole numbers."""
-
-
-class _Watching(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Notes which effects there may be in a call, and which there were."""
-
-    def __init__(self, inputs: Sequence[torch.Tensor]) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self._inputs = places_in_memory(inputs)
-        self.possible = set[Effect]()
-        self.seen = set[Effect]()
-        self._calls = 0
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
-        name = base_name(str(func))
-        if (name in WATCHED or name == ADD) and args and isinstance(args[0], torch.Tensor) and args[0].numel():
-            self._look(func, name, args, dict(kwargs or {}))
-        return func(*args, **(kwargs or {}))
-
-    def _look(self, func: Any, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
-        self._calls += 1
-        given = by_name(func, args, kwargs)
-        operand = valued(args[1] if name in IGNORES else args[0])
-        place = self._inputs.get(operand.untyped_storage().data_ptr())
-        for side, number, there in () if operand.is_complex() else _effects(name, given, operand):
-            effect = Effect(self._calls, name, side, number, place, not operand.is_floating_point())
-            self.possible.add(effect)
-            if is_often(there):
-                self.seen.add(effect)
-
-
-def _effects(name: str, given: dict[str, Any], x: torch.Tensor) -> Iterator[tuple[str, float | None, torch.Tensor]]:
-    """The sides of an operator: what it compares with, and where in its operand it has that effect."""
-    if name == ADD:
-        number = _number(given.get("other"))
-        if is_guard(number) and x.is_floating_point():
-            yield "low", number, bare(x, number or 0.0)
-        return
-    if name in REPLACES_NAN:
-        yield "nan", None, torch.isnan(x)
-        if given.get("posinf") is not None:
-            yield "infinite", None, torch.isinf(x)
-        return
-    if name in IGNORES:
-        number = given.get("ignore_index", int(IGNORED))
-        yield "ignored", float(number), x == number
-        return
-    if name in COMPARISONS:
-        other = given.get("other")
-        if isinstance(other, torch.Tensor) and is_same(x, other):
-            yield "nan", None, torch.isnan(x)
-            return
-        number = _number(other)
-        if number is not None or isinstance(other, torch.Tensor):
-            found = getattr(torch, name)(x, other)
-            yield "true", number, found
-            yield "false", number, ~found
-        return
-    if name in ("abs", "relu", "threshold"):
-        if name != "abs":
-            yield "kept", None, x > float(given.get("threshold", 0.0))
-        yield "low", None, x < float(given.get("threshold", 0.0))
-        return
-    usual = (-1.0, 1.0) if name == "hardtanh" else (None, None)
-    sides = zip(("min", "max"), usual, strict=True)
-    low, high = (_number(given.get(side, given.get(f"{side}_val", otherwise))) for side, otherwise in sides)
-    if low is not None:
-        yield "low", low, x < low
-    if high is not None:
-        yield "high", high, x > high
-
-
-def _number(value: Any) -> float | None:
-    if isinstance(value, torch.Tensor):
-        return float(value) if value.dim() == 0 and not value.is_complex() else None
-    return float(value) if isinstance(value, (int, float)) else None
 
 
 def may_hide(program: Program, source: str) -> bool:
@@ -179,7 +84,7 @@ def plants_of(
     # What is rarer comes last, because the calls are few.
     tries = (
         (effect, plant)
-        for tried in (_tried, _smaller, lambda effect, _: _moved(effect, flat))
+        for tried in (_tried, _smaller, lambda effect, _: _moved(effect, flat), lambda effect, _: _between(effect, missing))
         for effect in tuple(missing) if effect in missing
         for plant in tried(effect, given)
         if whole or effect.name in IGNORES or plant.place is None or given[plant.place].is_floating_point()
@@ -189,7 +94,7 @@ def plants_of(
         inputs = planted(drawn, plant, 0) if isinstance(plant, Plant) else drawn
         inputs = resized(drawn, plant) if isinstance(plant, Resized) else inputs
         called = move_state(reference.model(0), plant) if isinstance(plant, Moved) else model
-        watching = _Watching(tensors_of(inputs))
+        watching = Watching(tensors_of(inputs))
         if usual.borne(called, inputs, watching) and effect in watching.seen:
             found.append(plant)
             for seen in watching.seen & missing.keys():
@@ -213,7 +118,7 @@ def _never_seen(reference: SeededReference, model: nn.Module) -> set[Effect]:
         inputs = reference.inputs(seed)
         if seed == 2:
             inputs = stressed(inputs, next(iter(stresses(inputs)), Stress.NONE))
-        watching = _Watching(tensors_of(inputs))
+        watching = Watching(tensors_of(inputs))
         if seed < 2:
             usual = usual_call(model, inputs, watching)
         elif not usual.ends(model, inputs, watching):
@@ -225,7 +130,11 @@ def _never_seen(reference: SeededReference, model: nn.Module) -> set[Effect]:
 def _tried(effect: Effect, inputs: Sequence[torch.Tensor]) -> Iterator[Plant]:
     """What may show an effect, the mildest first."""
     number = effect.number
-    if effect.name == ADD:
+    if effect.name == BETWEEN:
+        return
+    if effect.name in SOLVES:
+        yield from _linked(inputs)
+    elif effect.name == ADD:
         yield from bared(inputs, _of_numbers(inputs))
     elif effect.side == "nan" and effect.place is not None:
         yield Plant(effect.place, (math.nan,))
@@ -241,17 +150,38 @@ def _tried(effect: Effect, inputs: Sequence[torch.Tensor]) -> Iterator[Plant]:
         # Below a limit of zero lies what an input never is; of whole numbers, one beside a limit shows it.
         beside = (-1.0, 1.0, 0.0) if effect.name in COMPARISONS else (-1.0,) if effect.side == "low" else (1.0,)
         yield from (Plant(effect.place, ((number or 0.0) + step,)) for step in beside)
-    elif not effect.whole and math.isfinite(number or 0.0) and effect.side not in ("nan", "infinite"):
+    elif (not effect.whole or _counts(effect)) and math.isfinite(number or 0.0) and effect.side not in ("nan", "infinite"):
         places = _of_numbers(inputs)
-        if 0.0 < abs(number or 0.0) <= LITTLE:
-            for place in places:
-                yield Plant(place, (0.0,), rows=True)
-            return
+        little = 0.0 < abs(number or 0.0) <= LITTLE
+        if little:
+            yield from (Plant(place, (0.0,), rows=True) for place in places)
         first = max(LARGE, 2.0 ** math.floor(math.log2(abs(number) / 4))) if number else LARGE
+        first = NEAR if little else abs(number) * BEYOND if number and effect.name == "softplus" else first
         for level in range(LEVELS):
             for place in places:
                 large = first * 2.0**level
                 yield Plant(place, (large, -large) if bool((inputs[place] < 0).any()) else (large,))
+
+
+def _linked(inputs: Sequence[torch.Tensor]) -> Iterator[Plant]:
+    """Numbers as large as those of a matrix's diagonal beside it, so that each unknown depends on many others."""
+    for factor in (1.0, 2.0, 4.0):
+        for place in _of_numbers(inputs):
+            if inputs[place].dim() > 1 and inputs[place].shape[-1] == inputs[place].shape[-2]:
+                number = factor * (float(inputs[place].diagonal(dim1=-2, dim2=-1).abs().mean()) or 1.0)
+                yield Plant(place, (number, -number))
+
+
+def _counts(effect: Effect) -> bool:
+    """Whether an operator limits whole numbers that are computed, as those to which an input is quantised."""
+    return effect.whole and effect.place is None and effect.name in LIMITS
+
+
+def _between(effect: Effect, missing: Collection[Effect]) -> Iterator[Plant]:
+    """Numbers between all bounds of one input between which none has been drawn."""
+    if effect.name == BETWEEN and effect.place is not None:
+        numbers = (one.number for one in missing if one.name == BETWEEN and one.place == effect.place)
+        yield Plant(effect.place, tuple(number for number in numbers if number is not None))
 
 
 def _smaller(effect: Effect, inputs: Sequence[torch.Tensor]) -> Iterator[Resized]:
@@ -271,7 +201,7 @@ def _moved(effect: Effect, names: Sequence[str]) -> Iterator[Moved]:
 
 def _is_computed(effect: Effect) -> bool:
     """Whether an operator limits what is computed of real numbers, by how large it is."""
-    plain = effect.place is None and not effect.whole and effect.name not in ("eq", "ne", ADD, *IGNORES)
+    plain = effect.place is None and not effect.whole and effect.name not in ("eq", "ne", ADD, BETWEEN, *IGNORES, *SOLVES)
     return plain and effect.side not in ("nan", "infinite")
 
 

@@ -17,7 +17,7 @@ from torch import nn
 
 from rlkernel.evaluator.gpu import driver
 from rlkernel.evaluator.judging.inputs import crowded, enlarged, equals, kept, labels, pressed, unshown
-from rlkernel.evaluator.judging.inputs.fixed import MASKS, holds_one_value
+from rlkernel.evaluator.judging.inputs.fixed import MASKS, holds_one_value, is_copied
 from rlkernel.evaluator.judging.inputs.little import resized_of
 from rlkernel.evaluator.judging.inputs.one_sided import one_sided_of
 from rlkernel.evaluator.judging.inputs.places import places
@@ -85,8 +85,8 @@ def shown_of(problem: GpuProblem, program: Program, source: str, until: float) -
 
 
 def always_same(problem: GpuProblem, source: str, name: str) -> Places:
-    """The inputs of whole numbers or truth values that are the same in each draw, or hold one value, and get others that stay
-    within the same bounds; none where the host would call the reference at too large a size."""
+    """The inputs of whole numbers or truth values that are the same in each draw, hold one value, or are copies, and get others
+    that stay within the same bounds; none where the host would call the reference at too large a size."""
 
     def look() -> Places:
         given, again = tensors_of(problem.inputs(0)), tensors_of(problem.inputs(1))
@@ -104,7 +104,9 @@ def always_same(problem: GpuProblem, source: str, name: str) -> Places:
         # What is so at the small shape need not be so at the full one.
         turned = [place for place in met.turned if place < len(given) and torch.equal(given[place], again[place])]
         holed = [place for place in met.holed if place < len(given) and holds_one_value(given[place])]
-        return Places(holed=tuple(holed), turned=tuple(turned))
+        whole = [place for place in met.apart if place < len(given) and given[place].dtype in MASKS]
+        apart = [place for place in whole if is_copied(given, place)]
+        return Places(holed=tuple(holed), turned=tuple(turned), apart=tuple(apart))
 
     return found(look, NOWHERE)
 

@@ -33,6 +33,8 @@ SOLVES = {"linalg_solve_triangular": 0, "triangular_solve": 1, "cholesky_solve":
 few sweeps over all unknowns are as exact."""
 LATEST = 12.0
 """The largest threshold of a softplus behind which a straight line is another answer in float32."""
+WIDTH = 4.0
+"""How far behind it that is so."""
 REPLACES_NAN = {"nan_to_num", "isnan", "nansum", "nanmedian", "fmax", "fmin"}
 """Those that tell NaN apart, as a comparison of numbers with themselves does."""
 IGNORES = {"nll_loss_forward", "nll_loss", "nll_loss2d_forward"}
@@ -183,7 +185,8 @@ def _bends(name: str, given: dict[str, Any], x: torch.Tensor) -> Iterator[tuple[
     elif name == "softplus":
         factor, bound = float(given.get("beta", 1.0)), float(given.get("threshold", 20.0))
         if bound <= LATEST and factor > 0:
-            yield "high", bound / factor, x > bound / factor
+            # Far behind it, log(1 + exp(x)) is the same.
+            yield "high", bound / factor, (x > bound / factor) & (x < (bound + WIDTH) / factor)
     else:  # a loss that is a square near its target
         bound = float(given.get("delta", given.get("beta", 1.0)))
         far = (x - given["target"]).abs()

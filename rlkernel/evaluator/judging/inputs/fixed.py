@@ -164,6 +164,11 @@ def repeated(given: Sequence[torch.Tensor], again: Sequence[torch.Tensor]) -> tu
     return tuple(place for place in _drawn_whole(given, again) if _earlier_rows(given[place]) is not None)
 
 
+def is_copied(given: Sequence[torch.Tensor], place: int) -> bool:
+    """Whether an input of whole numbers holds what an earlier one does, or mostly rows that are copies. A GPU is waited for."""
+    return _earlier_rows(given[place]) is not None or any(_equal(given[place], earlier) for earlier in given[:place])
+
+
 def _earlier_rows(tensor: torch.Tensor) -> torch.Tensor | None:
     """How many earlier rows along the first axis that has several are the same, for each of them; None where fewer than half
     are copies, or rows are so short that chance makes them equal."""
@@ -176,7 +181,7 @@ def _earlier_rows(tensor: torch.Tensor) -> torch.Tensor | None:
         return None
     order = kinds.argsort(stable=True)
     earlier = torch.empty_like(kinds)
-    earlier[order] = torch.arange(size) - torch.searchsorted(kinds[order], kinds[order])
+    earlier[order] = torch.arange(size, device=kinds.device) - torch.searchsorted(kinds[order], kinds[order])
     return earlier
 
 
@@ -194,14 +199,14 @@ def _may_move(tensor: torch.Tensor) -> bool:
 def set_apart(tensor: torch.Tensor, steps: int) -> torch.Tensor:
     """The slices of a tensor moved on along its first axis that has several, those at the end to its begin: by so many places, or
     by a few of them where that would be all of it. Rows of whole numbers that repeat earlier ones are moved on in themselves, by
-    as many places as there are such earlier ones.
+    so many places for each such earlier one, and otherwise in each input.
 
     >>> set_apart(torch.arange(8).repeat(2, 1), 1)
     tensor([[0, 1, 2, 3, 4, 5, 6, 7],
             [7, 0, 1, 2, 3, 4, 5, 6]])
     """
     if tensor.dtype in MASKS and (earlier := _earlier_rows(tensor)) is not None:
-        return _moved_on_in_themselves(tensor, earlier)
+        return _moved_on_in_themselves(tensor, earlier * steps + steps - 1)
     axis, size = next((axis, size) for axis, size in enumerate(tensor.shape) if size > 1)
     return tensor.roll(1 + (steps - 1) % (size - 1), axis)
 
@@ -211,7 +216,7 @@ def _moved_on_in_themselves(tensor: torch.Tensor, by: torch.Tensor) -> torch.Ten
     axis = next(axis for axis, size in enumerate(tensor.shape) if size > 1)
     rows = tensor.movedim(axis, 0).flatten(1)
     length = rows.shape[1]
-    turned = rows.gather(1, (torch.arange(length) - by[:, None]) % length)
+    turned = rows.gather(1, (torch.arange(length, device=rows.device) - by[:, None]) % length)
     return turned.view(tensor.movedim(axis, 0).shape).movedim(0, axis)
 
 

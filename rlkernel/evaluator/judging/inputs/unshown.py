@@ -40,6 +40,8 @@ LITTLE = 2.0**-6
 """Limits up to which rows of zeros may show them."""
 LARGE = 64.0
 """The least of the large numbers that are tried: eight times what is drawn is half of that."""
+GROWTH = 1e5
+"""How much larger the square of the last unknown of a triangular solve is than that of the first."""
 NEAR = 8.0
 """The least for a limit next to zero, which an exponential falls below: behind 64 nothing is left of it."""
 BEYOND = 1.0625
@@ -164,12 +166,14 @@ def _tried(effect: Effect, inputs: Sequence[torch.Tensor]) -> Iterator[Plant]:
 
 
 def _linked(inputs: Sequence[torch.Tensor]) -> Iterator[Plant]:
-    """Numbers as large as those of a matrix's diagonal beside it, so that each unknown depends on many others."""
-    for factor in (1.0, 2.0, 4.0):
-        for place in _of_numbers(inputs):
-            if inputs[place].dim() > 1 and inputs[place].shape[-1] == inputs[place].shape[-2]:
-                number = factor * (float(inputs[place].diagonal(dim1=-2, dim2=-1).abs().mean()) or 1.0)
-                yield Plant(place, (number, -number))
+    """Numbers in a square matrix, of the size of its diagonal, so that each unknown depends on many others. Of n unknowns the
+    last is then about as many times as large as the first, whatever n is, and twelve sweeps over all leave half of it out."""
+    for place in _of_numbers(inputs):
+        matrix = inputs[place]
+        if matrix.dim() > 1 and (size := matrix.shape[-1]) == matrix.shape[-2]:
+            diagonal = float(matrix.diagonal(dim1=-2, dim2=-1).abs().mean()) or 1.0
+            number = diagonal * math.sqrt((GROWTH ** (1 / size) - 1) / SHARE)
+            yield Plant(place, (number, -number))
 
 
 def _counts(effect: Effect) -> bool:

@@ -232,3 +232,28 @@ def test_copies_stay_where_the_reference_asks_for_them() -> None:
         return x + y + z
 
     assert places(lambda: Forward(forward), copies, SEEDS, Stress.SCALED).apart == ()
+
+
+def test_copies_of_drawn_whole_numbers_are_set_apart_and_rows_that_are_copies_moved_on_in_themselves() -> None:
+    def draw(seed: int) -> list[torch.Tensor]:
+        torch.manual_seed(seed)
+        names, one = torch.randint(0, 64, (4, 16)), torch.randint(0, 64, (1, 16))
+        bounds = torch.randint(0, 64, (16,)).sort()[0]
+        return [names, names.clone(), one.repeat(4, 1), (63 - one).expand(4, 16), bounds, bounds.clone()]
+
+    def forward(*given: torch.Tensor) -> torch.Tensor:
+        return torch.stack([one.float().sum() for one in given])
+
+    found = places(lambda: Forward(forward), draw, SEEDS, Stress.VARIED)
+    assert found == Places(apart=(1, 2))
+    _, copied, rows, shared, *bounds = stressed(draw(0), Stress.VARIED, found)
+    given = draw(0)
+    assert torch.equal(copied, given[0].roll(1, 0)) and torch.equal(shared, given[3])
+    assert rows.tolist() == [given[2][0].roll(by).tolist() for by in (1, 3, 5, 7)]
+    assert torch.equal(bounds[0], bounds[1]), "numbers in an order stay"
+
+    def sorted_alone(*given: torch.Tensor) -> torch.Tensor:
+        assert torch.equal(given[0], given[1])
+        return forward(*given)
+
+    assert places(lambda: Forward(sorted_alone), draw, SEEDS, Stress.VARIED).apart == ()

@@ -66,6 +66,21 @@ def reference(answer: str) -> Reference:
         ("x.gather(1, label[:, None]) * (label != 1000)[:, None]", []),  # such a place there is not
         ("x * (label >= 0)[:, None]", [(1, (-1.0,), False)]),
         ("x * (label < 32)[:, None]", [(1, (33.0,), False)]),
+        ("torch.minimum(x, torch.full_like(x, 200.0))", [(0, (256.0, -256.0), False)]),
+        ("torch.maximum(torch.tensor(-200.0, device=x.device), x)", [(0, (256.0, -256.0), False)]),
+        ("torch.maximum(x, x.flip(0)) + torch.minimum(x, torch.tensor(0.5))", []),  # some numbers are on either side
+        ("x * (x * 3).int().clamp(max=1000)", [(0, (512.0, -512.0), False)]),  # whole numbers that are made of an input
+        ("torch.where((x > 90) & (x < 92), -x, x)", [(0, (128.0, -128.0), False), (0, (91.0,), False), (0, (90.0,), False)]),
+        ("torch.where((x > -1) & (x < 1), -x, x)", [(0, (-1.0,), False), (0, (1.0,), False)]),  # between these are some
+        ("F.softplus(x.abs() * 0.12, threshold=8)", [(0, (68.0, -68.0), False)]),
+        ("F.softplus(x)", []),  # behind twenty nobody tells it from a straight line
+        ("F.softshrink(x, 100.0) + x", [(0, (128.0, -128.0), False)]),
+        ("F.hardswish(x) + F.elu(x) + F.leaky_relu(x)", []),
+        ("F.hardsigmoid(x * 0.01)", [(0, (512.0, -512.0), False)]),
+        ("F.huber_loss(x, x.flip(0), delta=100.0)", [(0, (64.0, -64.0), False)]),
+        ("x * (x.abs() < 1e-4)", [(0, (0.0,), True)]),
+        ("torch.where((-x.abs()).exp() < 2e-3, 0.0, x)", []),  # eight times as large shows it
+        ("torch.where((-x.abs() * 0.05).exp() < 2e-3, 0.0, x)", [(0, (128.0, -128.0), False)]),
         ("x + label.clamp(min=0)[:, None]", [(1, (-1.0,), False)]),
         ("x + label.abs()[:, None]", [(1, (-1.0,), False)]),
         ("F.relu(label.float())[:, None] + x", []),  # it is no input that is rectified
@@ -91,6 +106,17 @@ def test_what_shows_what_no_draw_does(answer: str, found: list[tuple[int, tuple[
     made = plants_of(reference(answer), SOURCE.format(answer=answer))
     plants = [one for one in made if isinstance(one, Plant)]
     assert [(one.place, str(one.values), one.rows) for one in plants] == [(place, str(v), rows) for place, v, rows in found]
+
+
+@pytest.mark.parametrize(("size", "planted"), [(0.01, True), (2.0, False)])
+def test_unknowns_depend_on_many_others_in_a_round(size: float, planted: bool) -> None:
+    """The last one's square is 100,000 times the first one's, on average, unless they depend on many as they are drawn."""
+    answer = "torch.linalg.solve_triangular(x, label, upper=False)"
+    drawn = f"[(torch.randn(32, 32) * {size}).tril(-1) + 2 * torch.eye(32), torch.randn(32, 4)]"
+    source = SOURCE.format(answer=answer).replace("[torch.randn(64, 32), torch.randint(0, 32, (64,))]", drawn)
+    found = plants_of(load_reference(source, small=False), source)
+    number = 2 * (8 * (1e5 ** (1 / 32) - 1)) ** 0.5
+    assert [one.values for one in found if isinstance(one, Plant)] == [pytest.approx((number, -number))] * planted
 
 
 def test_a_limit_on_what_grows_is_shown_where_all_of_an_input_is_smaller() -> None:

@@ -19,8 +19,10 @@ from rlkernel.commands.evaluate import problem_of, read_file, result_json, warn
 from rlkernel.commands.native import audited, judged_rows
 from rlkernel.errors import BrokenReference, EvaluatorFailed, UsageError
 from rlkernel.evaluator.config import EvaluatorConfig
+from rlkernel.evaluator.judging.noted import noting
 from rlkernel.evaluator.judging.undecided import is_undecided
 from rlkernel.evaluator.native.agreement import summary, summary_line
+from rlkernel.evaluator.pool import Pool
 from rlkernel.training.placement import open_any_pool
 from rlkernel.types import Problem
 
@@ -137,12 +139,14 @@ async def _judge(
         async def one(case: Case) -> None:
             nonlocal correct
             try:
-                result = await pool.evaluate(case.problem, case.candidate)
+                with noting() as noted:
+                    result = await pool.evaluate(case.problem, case.candidate)
                 found = await audited(pool, case.problem, case.candidate, result) if native else None
             except (BrokenReference, EvaluatorFailed) as error:
                 broken.setdefault(str(error), []).append(case.id)
             else:
-                file.write(json.dumps({**result_json(case.id, result, found), **_asked(case, config, native)}) + "\n")
+                remarks = pool.remarks(case.problem, result, noted) if isinstance(pool, Pool) else []
+                file.write(json.dumps({**result_json(case.id, result, found, remarks), **_asked(case, config, native)}) + "\n")
                 file.flush()
                 correct += result.correct
             progress.update(bar, advance=1, correct=correct)
@@ -199,6 +203,8 @@ def _conclude(cases: Sequence[Case], out: Path, broken: Mapping[str, list[str]],
     console.print(status_table(counts))
     if some := undecided_cases(cases, out):
         console.print(f"{some} of the correct: what is longer could not be judged, see their `detail`", highlight=False)
+    if some := sum(bool(row.get("remarks")) for row in _results(cases, out)):
+        console.print(f"{some} with `remarks`: what nobody has looked at, and what would decide it", highlight=False)
     console.print(f"results: {out}", soft_wrap=True, markup=False, highlight=False)
     if count:
         raise UsageError(f"{count} of {len(cases)} cases could not be judged; the lines above say why")

@@ -162,8 +162,9 @@ async def _pair(
                 result = await pool.evaluate(problem, code)
             show_words(words, console)
             found = await audited(pool, problem, code, result) if native else None
-            remarks = pool.remarks(problem, result, noted) if isinstance(pool, Pool) else []
-            remarks += await pool.doubts(problem) if isinstance(pool, Pool) and result.correct else []
+            remarks: list[str] = []
+            if isinstance(pool, Pool):
+                remarks = pool.remarks(problem, result, noted) + (await pool.doubts(problem) if result.correct else [])
             warn((*pool.notices, *remarks), console)
             tasks.cancel_scope.cancel()
     place = next((where for what, where in places.items() if result.detail.startswith(what)), "")

@@ -135,8 +135,8 @@ def finished(directory: Path, run: Run) -> bool:
             f"{directory} holds another run ({_difference(manifest['run'], to_json(run))}): "
             "choose another directory, or delete this one to start over"
         )
-    began, now = manifest.get("policy"), weights_digest(run.model)
-    if None not in (began, now) and began != now:
+    began = manifest.get("policy")
+    if began is not None and weights_digest(run.model) not in (None, began):
         raise UsageError(
             f"{directory} holds a run that began from other weights than those in {run.model} now: "
             "choose another directory, or delete this one to start over"

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from rlkernel.commands import manifest as manifests
 from rlkernel.commands.cli import main
-from rlkernel.commands.manifest import evaluate_manifest, finished_ids, read_manifest, undecided_cases
+from rlkernel.commands.manifest import evaluate_manifest, finished_ids, read_manifest, results_of, undecided_cases
 from rlkernel.errors import BrokenReference, UsageError
 from rlkernel.evaluator.config import EvaluatorConfig
 from rlkernel.evaluator.judging.undecided import Undecided, undecided
@@ -69,7 +69,7 @@ def test_the_end_tells_every_status_and_the_bar_comes_to_its_end(
     found = [json.loads(line) for line in out.read_text().splitlines()]
     open_still = [row | {"detail": undecided("", {"ROWS": 16}, Undecided.LONGER)} for row in found if row["status"] != "crash"]
     out.write_text("".join(json.dumps(row) + "\n" for row in open_still))
-    assert undecided_cases(read_manifest(tmp_path / "cases.jsonl"), out) == counts["correct"]
+    assert undecided_cases(results_of(read_manifest(tmp_path / "cases.jsonl"), out)) == counts["correct"]
     assert f" {len(rows) - 1}/{len(rows) - 1} " in bar and "…" not in bar, "the bar counts the broken ones, and is not cut"
 
 

@@ -21,11 +21,11 @@ Addresses = tuple[TensorHandle, Any]
 
 def kept(of: Sequence[TensorHandle], data: Iterable[Array]) -> list[TensorHandle]:
     """Handles with this data, which are in the other programs what those of `of` are."""
-    made = [TensorHandle(values, handle.dtype) for handle, values in zip(of, data, strict=True)]
-    for one, handle in zip(made, of, strict=True):
-        if varies(handle):
-            carrying(one, vars(handle).get("others"))
-    return made
+    found = []
+    for handle, values in zip(of, data, strict=True):
+        one = TensorHandle(values, handle.dtype)
+        found.append(carrying(one, vars(handle).get("others")) if varies(handle) else one)
+    return found
 
 
 def _inside(offset: TensorHandle, size: TensorHandle, block: int) -> Array | None:
@@ -47,8 +47,9 @@ def _masked(mask: Any, offsets: Sequence[TensorHandle], block: Any, axes: Iterab
     known = [one for one in ends if one is not None]
     if len(known) < len(ends) or all(one.shape[0] == 1 for one in known):
         return mask
-    made = carrying(TensorHandle(np.asarray(mask), tl.int1), functools.reduce(np.logical_and, known))
-    made.parts = [carrying(TensorHandle(np.asarray(mask), tl.int1), one) for one in known if one.shape[0] > 1]
+    here = np.asarray(mask)
+    made = carrying(TensorHandle(here, tl.int1), functools.reduce(np.logical_and, known))
+    made.parts = [carrying(TensorHandle(here, tl.int1), one) for one in known if one.shape[0] > 1]
     return made
 
 

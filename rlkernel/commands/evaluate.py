@@ -17,6 +17,7 @@ from rlkernel.commands.under_way import UnderWay
 from rlkernel.errors import UsageError
 from rlkernel.evaluator.config import EvaluatorConfig
 from rlkernel.evaluator.devices import profile_of
+from rlkernel.evaluator.judging.noted import noting
 from rlkernel.evaluator.judging.undecided import compared_at
 from rlkernel.evaluator.messages.native import NativeFound
 from rlkernel.evaluator.native.agreement import Judged, native_to_json
@@ -75,10 +76,12 @@ def problem_of(reference: str, base: Path, known: Mapping[str, Problem] | None, 
     return known[reference]
 
 
-def result_json(name: str, evaluation: Evaluation, found: NativeFound | None = None) -> dict[str, Any]:
-    """The public result object of one case, with its native run if it had one."""
+def result_json(
+    name: str, evaluation: Evaluation, found: NativeFound | None = None, remarks: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The public result object of one case, with its native run if it had one, and remarks if there are any."""
     native = {} if found is None else {"native": native_to_json(found)}
-    return {"id": name, **evaluation.to_json(), **native}
+    return {"id": name, **evaluation.to_json(), **native, **({"remarks": list(remarks)} if remarks else {})}
 
 
 def show(evaluation: Evaluation, console: Console, profile: str, place: str = "") -> None:
@@ -155,11 +158,13 @@ async def _pair(
             words, places = Words(), dict[str, str]()
             if isinstance(pool, Pool):
                 words, places, pool.on_stage = pool.listen(), pool.places(), under_way.stage
-                pool.note()
-            result = await pool.evaluate(problem, code)
+            with noting() as noted:
+                result = await pool.evaluate(problem, code)
             show_words(words, console)
             found = await audited(pool, problem, code, result) if native else None
-            remarks = await pool.remarks(problem, result) if isinstance(pool, Pool) else []
+            remarks: list[str] = []
+            if isinstance(pool, Pool):
+                remarks = pool.remarks(problem, result, noted) + (await pool.doubts(problem) if result.correct else [])
             warn((*pool.notices, *remarks), console)
             tasks.cancel_scope.cancel()
     place = next((where for what, where in places.items() if result.detail.startswith(what)), "")
@@ -197,7 +202,7 @@ def evaluate_pair(
     problem, code = problem_of(str(reference), Path(), known, "reference"), read_file(candidate, "candidate")
     result, found, place, remarks = anyio.run(_pair, problem, candidate, code, device, config, native)
     if as_json:
-        print(json.dumps({**result_json(candidate.stem, result, found), **({"remarks": remarks} if remarks else {})}))
+        print(json.dumps(result_json(candidate.stem, result, found, remarks)))
         return result
     show(result, Console(), config.profile, place)
     if found is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,10 @@ from rlkernel.commands.evaluate import problem_of, read_file, result_json, warn
 from rlkernel.commands.native import audited, judged_rows
 from rlkernel.errors import BrokenReference, EvaluatorFailed, UsageError
 from rlkernel.evaluator.config import EvaluatorConfig
+from rlkernel.evaluator.judging.noted import noting
 from rlkernel.evaluator.judging.undecided import is_undecided
 from rlkernel.evaluator.native.agreement import summary, summary_line
+from rlkernel.evaluator.pool import Pool
 from rlkernel.training.placement import open_any_pool
 from rlkernel.types import Problem
 
@@ -137,12 +139,14 @@ async def _judge(
         async def one(case: Case) -> None:
             nonlocal correct
             try:
-                result = await pool.evaluate(case.problem, case.candidate)
+                with noting() as noted:
+                    result = await pool.evaluate(case.problem, case.candidate)
                 found = await audited(pool, case.problem, case.candidate, result) if native else None
             except (BrokenReference, EvaluatorFailed) as error:
                 broken.setdefault(str(error), []).append(case.id)
             else:
-                file.write(json.dumps({**result_json(case.id, result, found), **_asked(case, config, native)}) + "\n")
+                remarks = pool.remarks(case.problem, result, noted) if isinstance(pool, Pool) else []
+                file.write(json.dumps({**result_json(case.id, result, found, remarks), **_asked(case, config, native)}) + "\n")
                 file.flush()
                 correct += result.correct
             progress.update(bar, advance=1, correct=correct)
@@ -157,24 +161,19 @@ async def _judge(
     return broken
 
 
-def _results(cases: Sequence[Case], out: Path) -> Iterator[dict[str, Any]]:
+def results_of(cases: Sequence[Case], out: Path) -> list[dict[str, Any]]:
     """The lines of the cases in a results file. Raises UsageError where one has no status."""
     wanted = {case.id for case in cases}
-    for row in map(json.loads, out.read_text().splitlines()):
-        if row["id"] in wanted:
-            if not isinstance(row.get("status"), str):
-                raise UsageError(f"--out {out}: the line of {row['id']!r} has no status, so it is no result; name another file")
-            yield row
+    found = [row for row in map(json.loads, out.read_text().splitlines()) if row["id"] in wanted]
+    for row in found:
+        if not isinstance(row.get("status"), str):
+            raise UsageError(f"--out {out}: the line of {row['id']!r} has no status, so it is no result; name another file")
+    return found
 
 
-def statuses(cases: Sequence[Case], out: Path) -> Counter[str]:
-    """How many of the cases have each status in a results file. Raises UsageError where the line of a case has none."""
-    return Counter(row["status"] for row in _results(cases, out))
-
-
-def undecided_cases(cases: Sequence[Case], out: Path) -> int:
-    """How many of the cases are `correct` as far as they could be judged: longer sizes could not."""
-    return sum(row["status"] == "correct" and is_undecided(row.get("detail", "")) for row in _results(cases, out))
+def undecided_cases(rows: Iterable[Mapping[str, Any]]) -> int:
+    """How many of these lines are `correct` as far as they could be judged: longer sizes could not."""
+    return sum(row["status"] == "correct" and is_undecided(row.get("detail", "")) for row in rows)
 
 
 def status_table(counts: Mapping[str, int]) -> Table:
@@ -193,12 +192,15 @@ def _conclude(cases: Sequence[Case], out: Path, broken: Mapping[str, list[str]],
     for why, ids in broken.items():
         more = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
         console.print(f"not judged: {ids[0]}{more}: {why}", soft_wrap=True, markup=False, highlight=False)
-    counts = statuses(cases, out)
+    rows = results_of(cases, out)
+    counts = Counter(row["status"] for row in rows)
     if count := sum(map(len, broken.values())):
         counts["not judged"] = count
     console.print(status_table(counts))
-    if some := undecided_cases(cases, out):
+    if some := undecided_cases(rows):
         console.print(f"{some} of the correct: what is longer could not be judged, see their `detail`", highlight=False)
+    if some := sum("remarks" in row for row in rows):
+        console.print(f"{some} with `remarks`: what nobody has looked at, and what would decide it", highlight=False)
     console.print(f"results: {out}", soft_wrap=True, markup=False, highlight=False)
     if count:
         raise UsageError(f"{count} of {len(cases)} cases could not be judged; the lines above say why")
@@ -224,7 +226,7 @@ def evaluate_manifest(
         console.print(f"{out}: judged again, because their texts are others now: {changed} of {len(cases)} cases", soft_wrap=True)
     todo = [case for case in cases if case.id not in done]
     if done:
-        statuses(cases, out)
+        results_of(cases, out)
         console.print(f"{out}: {len(cases) - len(todo)} of {len(cases)} cases are there already", soft_wrap=True)
     broken = anyio.run(_judge, todo, out, device, jobs, config, console, native) if todo else {}
     if native and (judged := judged_rows(out)):

@@ -16,6 +16,7 @@ from rlkernel.evaluator.cpu.extents import growth, is_side
 from rlkernel.evaluator.devices import Room
 from rlkernel.evaluator.ended import Ended
 from rlkernel.evaluator.judging.errors.kernelbench import worse
+from rlkernel.evaluator.judging.noted import noted
 from rlkernel.evaluator.judging.sizes.host_limits import HostLimits
 from rlkernel.evaluator.judging.sizes.own_sizes import OwnSizes
 from rlkernel.evaluator.judging.verdict import Facts, Times, census, combine
@@ -189,9 +190,9 @@ class CpuJudge:
                 orders = await self.stages.orders(full, specs, key, known)
         with clock.stage("compile"):
             kernels = await self.stages.compile(full, specs, orders)
-        if self.stages.noted is not None:
+        if (note := noted()) is not None:
             every = {full.functions[step.function].name: len(step.configs) for step in full.launches}
-            self.stages.noted.configurations |= {name: count for name, count in every.items() if count > 1}
+            note.configurations |= {name: count for name, count in every.items() if count > 1}
         return kernels
 
     async def _run(

@@ -8,7 +8,7 @@ from dataclasses import replace
 from rlkernel.evaluator.clock import Clock
 from rlkernel.evaluator.cpu_judge import AtFull, CpuJudge, Judged, TooLong
 from rlkernel.evaluator.ended import Ended, compared_at
-from rlkernel.evaluator.judging.noted import Open
+from rlkernel.evaluator.judging.noted import Open, noted
 from rlkernel.evaluator.judging.undecided import Undecided, told, undecided
 from rlkernel.evaluator.messages.oracle import Fits
 from rlkernel.evaluator.processes.child import Child
@@ -35,9 +35,9 @@ class CpuPath:
         other: Evaluation | Undecided | None = out_of_time(found)
         if fits.sizes and other is None:
             other = await self._looks.after(oracle, fitted, code, clock, found, at_full, problem)
-        if self.stages.noted is not None and isinstance(found, Judged) and found.evaluation.correct:
+        if (note := noted()) is not None and isinstance(found, Judged) and found.evaluation.correct:
             halvings = halvings_of(found.short) if found.short else 0
-            self.stages.noted.open = Open(fits.sizes, halvings, found.work * found.growth)
+            note.open = Open(fits.sizes, halvings, found.work * found.growth)
         if isinstance(other, Evaluation):
             return replace(other, seconds=clock.now)
         if isinstance(found, Ended):

@@ -146,27 +146,26 @@ class Pool(CachingEvaluator, CardEvaluator):
         self._stages.places = {}
         return self._stages.places
 
-    def note(self) -> None:
-        """Note from now on what a person is told of a candidate beside its verdict (`remarks`). Without a GPU alone."""
-        self._stages.noted = Noted()
-
     async def survey(self, problem: Problem) -> Survey:
         """What is known of a problem's reference before anybody tries it, as soon as a lane is free. It runs locked, in a process
         of its own, and its time is modelled."""
         async with self._lanes:
             return await self._stages.survey(problem)
 
-    async def remarks(self, problem: Problem, found: Evaluation) -> list[str]:
-        """What a person is told of a problem, and of the one candidate that was judged since `note` with this verdict
-        (`evaluator.remarks`), one line each. No verdict rests on it."""
-        noted, known = self._stages.noted, self._stages.known(problem)
-        told = [] if noted is None else remarks.untried(noted.configurations)
-        if noted is not None and known is not None and (why := why_undecided(found.detail)) is not None:
+    def remarks(self, problem: Problem, found: Evaluation, noted: Noted) -> list[str]:
+        """What nobody has looked at of a candidate, of which this was `noted` while it was judged, one line each
+        (`evaluator.remarks`). No verdict rests on it. Without a GPU alone: with one nothing is noted."""
+        told, known = remarks.untried(noted.configurations), self._stages.known(problem)
+        if known is not None and (why := why_undecided(found.detail)) is not None:
             told += remarks.to_decide(problem, why, noted.open, known.variants[1].specs, self.config.limits.run_seconds)
-        if not found.correct:
-            return told
+        return told
+
+    async def doubts(self, problem: Problem) -> list[str]:
+        """Why a `correct` says little where it is a verdict on this problem, one line each (`evaluator.remarks`). It takes a
+        survey."""
+        known = self._stages.known(problem)
         large = [] if known is None or self.runners else remarks.too_large(problem.name, known.variants[1], self.profile)
-        return told + (large or remarks.degenerate(problem.name, await self.survey(problem)))
+        return large or remarks.degenerate(problem.name, await self.survey(problem))
 
     async def judge(self, problem: Problem, code: str) -> Evaluation:
         """Judge a candidate now, as soon as a lane is free. Raises BrokenReference or EvaluatorFailed."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.noted import Open
 from rlkernel.evaluator.judging.sizes.enough import likely_long_enough, long_enough, strangers
+from rlkernel.evaluator.judging.sizes.resizing import Sizes
 from rlkernel.evaluator.judging.undecided import MOST_SIZES, Undecided, compared_at
 from rlkernel.evaluator.messages.survey import Survey
 from rlkernel.evaluator.program.variant import Specs, Variant
@@ -26,6 +28,15 @@ UNKNOWN = {
     Undecided.TIME: "it did not end at the least sizes that were tried",
 }
 """Why no `SMALL` is known for a candidate that was not right at the first sizes."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Longer:
+    """Sizes at which a candidate could be judged, and what that takes: seconds of its kernels, and bytes of its arguments."""
+
+    sizes: Sizes
+    seconds: float
+    bytes: float
 
 
 def degenerate(name: str, found: Survey) -> list[str]:
@@ -68,16 +79,22 @@ def to_decide(problem: Problem, why: Undecided, found: Open | None, full: Specs,
     if strange := strangers(problem.source, found.compared):
         told = ", ".join(name.removeprefix("SIZE_") for name in strange[:MOST_SIZES])
         return [f"{none}: it names constants at the top of the file, where these sizes are not: {told}"]
-    certain = long_enough(problem.source, found.compared, found.halvings)
-    likely = likely_long_enough(problem.source, found.compared, found.halvings)
-    for (sizes, divided), how in ((certain, "has it"), (likely, "is likely to have it")):
-        seconds, taken = found.work / divided / OF_A_SECOND, _bytes(full) / divided
-        if sizes != found.compared and seconds <= run_seconds and taken <= MOST_BYTES:
-            line = f"this line in the file {how} judged where it is long enough, in {seconds:.0f} s: SMALL = {sizes}"
+    certain, likely = (
+        _Longer(sizes, found.work / divided / OF_A_SECOND, _bytes(full) / divided)
+        for sizes, divided in (
+            choose(problem.source, found.compared, found.halvings) for choose in (long_enough, likely_long_enough)
+        )
+    )
+    for longer, how in ((certain, "has it"), (likely, "is likely to have it")):
+        if longer.sizes != found.compared and longer.seconds <= run_seconds and longer.bytes <= MOST_BYTES:
+            line = (
+                f"this line in the file {how} judged where it is long enough, in {longer.seconds:.0f} s: SMALL = {longer.sizes}"
+            )
             return [f"{problem.name}: {line}"]
-    sizes, divided = certain
-    if sizes == found.compared:
+    if certain.sizes == found.compared:
         return [f"{none}: it was judged where it should be long enough"]
-    seconds, taken = found.work / divided / OF_A_SECOND, _bytes(full) / divided
-    work, memory = f"its kernels would run for some {seconds / 60:,.0f} min", f"its arguments take {taken / 1e9:.1f} GB"
-    return [f"{none} here: at {compared_at(sizes)} {work if seconds > run_seconds else memory}"]
+    work, memory = (
+        f"its kernels would run for some {certain.seconds / 60:,.0f} min",
+        f"its arguments take {certain.bytes / 1e9:.1f} GB",
+    )
+    return [f"{none} here: at {compared_at(certain.sizes)} {work if certain.seconds > run_seconds else memory}"]

@@ -20,7 +20,6 @@ from rlkernel.evaluator.config import EvaluatorConfig
 from rlkernel.evaluator.devices import profile_of
 from rlkernel.evaluator.draws import key_of
 from rlkernel.evaluator.ended import Ended
-from rlkernel.evaluator.judging.noted import Noted
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.children import Binaries, CompileRequest, PriceRequest, Prices, TraceRequest, Traces
 from rlkernel.evaluator.messages.endings import Broken, Failed, Unable
@@ -67,8 +66,6 @@ class Stages:
         """A problem's source as a candidate is right at it -> other values of its sizes."""
         self.places: dict[str, str] | None = None
         """What was wrong with an output -> where its values differ; None where no person asks (`Pool.places`)."""
-        self.noted: Noted | None = None
-        """What is noted of the candidate that is judged; None where no person asks (`Pool.note`)."""
 
     def about(self, problem: Problem) -> About:
         """The problem as the oracle takes it."""

@@ -125,13 +125,20 @@ def sync_rows(directory: Path) -> None:
 
 
 def finished(directory: Path, run: Run) -> bool:
-    """Whether the directory holds this run, finished. Raises UsageError when it holds another run, naming what differs."""
+    """Whether the directory holds this run, finished. Raises UsageError when it holds another run, naming what differs, or one
+    that began from weights which have been made anew since. Weights that are gone are nobody's doubt."""
     manifest = read_manifest(directory)
     if manifest is None:
         return False
     if manifest["fingerprint"] != fingerprint(run):
         raise UsageError(
             f"{directory} holds another run ({_difference(manifest['run'], to_json(run))}): "
+            "choose another directory, or delete this one to start over"
+        )
+    began = manifest.get("policy")
+    if began is not None and weights_digest(run.model) not in (None, began):
+        raise UsageError(
+            f"{directory} holds a run that began from other weights than those in {run.model} now: "
             "choose another directory, or delete this one to start over"
         )
     return "finished" in manifest

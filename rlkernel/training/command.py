@@ -56,6 +56,8 @@ async def train_all(
                 if not done or (waiting and until is not None and time.monotonic() >= until):
                     return False
                 # A trainer and its callbacks refer to each other: its model, moments and cache would stay beside the next run's.
+                # Until its next turn the event loop holds frames of the task that was cancelled last (Python 3.12).
+                await anyio.lowlevel.checkpoint()
                 gc.collect()
                 torch.cuda.empty_cache()
     return True

@@ -15,11 +15,12 @@ from rich.console import Console
 
 from rlkernel.commands import manifest as manifests
 from rlkernel.commands.cli import main
-from rlkernel.commands.manifest import evaluate_manifest, finished_ids, read_manifest, undecided_cases
+from rlkernel.commands.manifest import evaluate_manifest, finished_ids, read_manifest, results_of, undecided_cases
 from rlkernel.errors import BrokenReference, UsageError
 from rlkernel.evaluator.config import EvaluatorConfig
 from rlkernel.evaluator.judging.undecided import Undecided, undecided
 from rlkernel.types import Evaluation, Problem, Status
+from tests.evaluator.test_remarks import OTHERS, tuned
 
 RED_TEAM = Path(__file__).parents[1] / "red_team"
 
@@ -68,7 +69,7 @@ def test_the_end_tells_every_status_and_the_bar_comes_to_its_end(
     found = [json.loads(line) for line in out.read_text().splitlines()]
     open_still = [row | {"detail": undecided("", {"ROWS": 16}, Undecided.LONGER)} for row in found if row["status"] != "crash"]
     out.write_text("".join(json.dumps(row) + "\n" for row in open_still))
-    assert undecided_cases(read_manifest(tmp_path / "cases.jsonl"), out) == counts["correct"]
+    assert undecided_cases(results_of(read_manifest(tmp_path / "cases.jsonl"), out)) == counts["correct"]
     assert f" {len(rows) - 1}/{len(rows) - 1} " in bar and "…" not in bar, "the bar counts the broken ones, and is not cut"
 
 
@@ -136,3 +137,20 @@ def test_manifest_writes_one_object_per_case_and_resumes(tmp_path: Path, capsys:
     told = "the line of 'decoy_unused' was judged with precision pytorch, and strict is asked for; name another file"
     assert told in capsys.readouterr().err
     assert len(out.read_text().splitlines()) == 2, "nothing is lost"
+
+
+@pytest.mark.slow
+def test_each_line_of_results_has_the_remarks_of_its_candidate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two at a time: nobody is told what another's tuner has."""
+    rows = []
+    for name, blocks in {"plain": (), "tuned": (512, 1024), "more": (256, 512, 1024)}.items():
+        (tmp_path / "reference.py").write_text(tuned()[0])
+        (tmp_path / f"{name}.py").write_text(tuned(*blocks)[1])
+        rows.append({"id": name, "reference": "reference.py", "candidate": f"{name}.py"})
+    manifest, out = tmp_path / "cases.jsonl", tmp_path / "results.jsonl"
+    manifest.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert main(["evaluate", "--manifest", str(manifest), "--out", str(out), "--jobs", "2", "--device", "cpu"]) == 0
+    found = {row["id"]: (row["status"], row.get("remarks")) for row in map(json.loads, out.read_text().splitlines())}
+    told = {"tuned": [f"filled: one of its 2 {OTHERS}"], "more": [f"filled: one of its 3 {OTHERS}"]}
+    assert found == {name: ("correct", told.get(name)) for name in ("plain", "tuned", "more")}
+    assert "2 with `remarks`: what nobody has looked at, and what would decide it" in capsys.readouterr().err

@@ -3,19 +3,18 @@ and sizes that would decide what is open."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
-from rlkernel.evaluator.judging.noted import Open
+from rlkernel.evaluator.judging.noted import Open, noting
 from rlkernel.evaluator.judging.undecided import Undecided, why_undecided
 from rlkernel.evaluator.pool import Pool
 from rlkernel.evaluator.program.schema import TensorSpec
 from rlkernel.evaluator.program.variant import Specs
 from rlkernel.evaluator.remarks import to_decide
 from rlkernel.reference_text import apply_small, small_of
-from rlkernel.types import Problem, Status
+from rlkernel.types import Evaluation, Problem, Status
 
 REFERENCE = """
 import torch
@@ -73,20 +72,29 @@ async def test_a_reference_that_says_little_is_remarked_upon(pool: Pool, columns
     problem = Problem("p", 1, "validation", source)
     result = await pool.evaluate(problem, code)
     assert result.status is Status.CORRECT
-    assert await pool.remarks(problem, result) == told
+    assert await pool.doubts(problem) == told
 
 
-@pytest.fixture
-def noting(pool: Pool) -> Iterator[Pool]:
-    """The pool, which notes what a person is told."""
-    pool.note()
-    yield pool
-    pool._stages.noted = None
+async def judged(pool: Pool, problem: Problem, code: str) -> tuple[Evaluation, list[str]]:
+    """A candidate's verdict, and what a person is told beside it."""
+    with noting() as noted:
+        result = await pool.evaluate(problem, code)
+    return result, pool.remarks(problem, result, noted)
 
 
 TUNED = """
 @triton.autotune(configs=[triton.Config({"BLOCK": block}) for block in BLOCKS], key=["n"])
 @triton.jit"""
+
+
+def tuned(*blocks: int) -> tuple[str, str]:
+    """A sound reference, and its kernel with an autotuner that chooses among these blocks, or with none."""
+    source, code = (text.replace(*words) for text, words in zip((REFERENCE, KERNEL), zip(*SOUND, strict=True), strict=True))
+    if blocks:
+        code = code.replace("\n@triton.jit", TUNED.replace("BLOCKS", repr(blocks))).replace(", BLOCK=1024)", ")")
+        code = code.replace("(triton.cdiv(x.numel(), 1024),)", 'lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)')
+    return source, code
+
 
 OTHERS = "configurations was run, the first by modelled time that compiles; a GPU judges all"
 
@@ -100,17 +108,12 @@ OTHERS = "configurations was run, the first by modelled time that compiles; a GP
     ],
 )  # fmt: skip
 @pytest.mark.anyio
-async def test_configurations_that_nobody_has_run_are_remarked_upon(
-    noting: Pool, blocks: tuple[int, ...], told: list[str]
-) -> None:
-    source, code = (text.replace(*words) for text, words in zip((REFERENCE, KERNEL), zip(*SOUND, strict=True), strict=True))
-    if blocks:
-        code = code.replace("\n@triton.jit", TUNED.replace("BLOCKS", repr(blocks))).replace(", BLOCK=1024)", ")")
-        code = code.replace("(triton.cdiv(x.numel(), 1024),)", 'lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)')
+async def test_configurations_that_nobody_has_run_are_remarked_upon(pool: Pool, blocks: tuple[int, ...], told: list[str]) -> None:
+    source, code = tuned(*blocks)
     problem = Problem("p", 1, "validation", source)
-    result = await noting.evaluate(problem, code)
+    result, remarks = await judged(pool, problem, code)
     assert result.status is Status.CORRECT, result.detail
-    assert await noting.remarks(problem, result) == told
+    assert remarks == told
 
 
 MEAN = """
@@ -153,17 +156,16 @@ LINE = "SMALL = {'ROWS': 1024, 'COLS': 2048}"
 
 
 @pytest.mark.anyio
-async def test_a_line_to_paste_decides_what_was_left_open(noting: Pool) -> None:
+async def test_a_line_to_paste_decides_what_was_left_open(pool: Pool) -> None:
     """Of 512 parts a loop adds 128 at a time: it has four turns at full shape alone, and less at all sizes that looks take."""
     problem = Problem("p", 1, "validation", MEAN)
-    result = await noting.evaluate(problem, MEAN_OF_PARTS)
+    result, remarks = await judged(pool, problem, MEAN_OF_PARTS)
     assert result.correct and why_undecided(result.detail) is Undecided.LONGER
-    (line,) = await noting.remarks(problem, result)
+    (line,) = remarks
     assert line.startswith("p: this line in the file has it judged where it is long enough, in ") and line.endswith(LINE)
     pasted = replace(problem, source=MEAN + LINE + "\n")
-    result = await noting.evaluate(pasted, MEAN_OF_PARTS)
-    assert (result.status, result.detail) == (Status.CORRECT, "")
-    assert await noting.remarks(pasted, result) == []
+    result, remarks = await judged(pool, pasted, MEAN_OF_PARTS)
+    assert (result.status, result.detail, remarks) == (Status.CORRECT, "", [])
 
 
 NUMBERS = MEAN.replace("torch.randn(ROWS, COLS)", "torch.randn(1024, 2048)")

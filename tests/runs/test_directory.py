@@ -99,6 +99,25 @@ def test_a_directory_of_another_run_is_refused(tmp_path: Path) -> None:
         rundir.begin(tmp_path, replace(RUN, problems=(Problem("q", 1, "train", ""),)))
 
 
+def test_a_run_that_began_from_other_weights_is_refused(tmp_path: Path) -> None:
+    model, directory = tmp_path / "policy", tmp_path / "run"
+    model.mkdir()
+    weights = model / "model.safetensors"
+    weights.write_bytes(b"one")
+    run = replace(RUN, model=str(model))
+    rundir.make(directory)
+    rundir.begin(directory, run)
+    rundir.finish(directory)
+    assert rundir.finished(directory, run)
+    weights.write_bytes(b"two")
+    said = re.escape(f"{directory} holds a run that began from other weights than those in {model} now: choose another directory")
+    for check in (rundir.begin, rundir.finished):
+        with pytest.raises(UsageError, match=said):
+            check(directory, run)
+    weights.unlink()
+    assert rundir.finished(directory, run), "results stand where the policy is gone"
+
+
 def test_a_run_of_an_earlier_version_is_refused_in_one_line(tmp_path: Path) -> None:
     manifest = rundir.new_manifest(RUN)
     for name in ("updates", "loss"):

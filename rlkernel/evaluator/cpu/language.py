@@ -18,7 +18,7 @@ from triton.runtime import interpreter as triton_interpreter
 from triton.runtime.interpreter import FunctionRewriter, TensorHandle
 from triton.runtime.jit import JITFunction
 
-from rlkernel.evaluator.cpu import branches, descriptors, hints, loops, patches, reductions
+from rlkernel.evaluator.cpu import branches, descriptors, edges, hints, loops, patches, reductions
 from rlkernel.evaluator.cpu.arithmetic import NotInterpreted
 from rlkernel.evaluator.cpu.branches import Branches
 from rlkernel.evaluator.cpu.fetching import TOGETHER
@@ -273,6 +273,7 @@ def _made() -> tuple[Machine, Any]:
     _patch_dtypes()
     reductions.install(machine.meet)
     descriptors.install(machine)
+    edges.install()
     marks_addresses()
     _patch_words(machine, semantic)
     _patch_libdevice(semantic)

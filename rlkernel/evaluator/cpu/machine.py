@@ -15,7 +15,7 @@ from triton._C.libtriton import ir
 from triton.runtime import interpreter as triton_interpreter
 from triton.runtime.interpreter import TensorHandle
 
-from rlkernel.evaluator.cpu import kinds
+from rlkernel.evaluator.cpu import edges, kinds
 from rlkernel.evaluator.cpu.atomics import Atomics
 from rlkernel.evaluator.cpu.latency import deepest
 from rlkernel.evaluator.cpu.loaded import is_known, is_loaded, know, mark, marks_results
@@ -94,6 +94,23 @@ class Machine(Atomics):
         data[inside] = values
         made = know(TensorHandle(data, ptrs.get_element_ty()))
         return kinds.carrying_later(made, self, Machine._known, ptrs, mask, other, parts, dtype) if data.size == 1 else made
+
+    def create_make_block_ptr(self, base: Any, shape: Any, strides: Any, offsets: Any, block_shape: Any, order: Any) -> Any:
+        """A block pointer, whose offsets are in the other programs what they were."""
+        made = super().create_make_block_ptr(base, shape, strides, offsets, block_shape, order)
+        made.offsets = edges.kept(offsets, [offset.data for offset in made.offsets])
+        return made
+
+    def create_advance(self, ptr: Any, offsets: Any) -> Any:
+        """The same, further on. Both may depend on the program."""
+        made = super().create_advance(ptr, offsets)
+        moved = zip(ptr.offsets, offsets, made.offsets, strict=True)
+        made.offsets = [kinds.followed(self, "advance", Machine._advanced, (at, by), {}, there) for at, by, there in moved]
+        return made
+
+    def _advanced(self, offset: Any, by: Any) -> Any:
+        """An offset of a block pointer, further on."""
+        return TensorHandle((offset.data + by.data).astype(offset.data.dtype), offset.dtype)
 
     def create_tensor_pointer_load(
         self, ptr: Any, boundary_check: Any, padding_option: Any, cache_modifier: Any, eviction_policy: Any, is_volatile: Any

@@ -1,7 +1,10 @@
-"""What is noted of one candidate while it is judged without a GPU, for a person who is told more than the verdict."""
+"""What is noted of a candidate while it is judged without a GPU, for a person who is told more than the verdict."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from rlkernel.evaluator.judging.sizes.resizing import Sizes
@@ -26,3 +29,23 @@ class Noted:
     configurations: dict[str, int] = field(default_factory=dict)
     """Kernel -> how many configurations its autotuner has, of which the first that compiled was run."""
     open: Open | None = None
+
+
+_NOTED: ContextVar[Noted | None] = ContextVar("noted", default=None)
+
+
+@contextmanager
+def noting() -> Iterator[Noted]:
+    """Inside, what is noted of the candidate that this task has judged, whatever other tasks do. One whose verdict is in the
+    cache is not judged."""
+    found = Noted()
+    before = _NOTED.set(found)
+    try:
+        yield found
+    finally:
+        _NOTED.reset(before)
+
+
+def noted() -> Noted | None:
+    """Where this task notes; None where no person asks."""
+    return _NOTED.get()

@@ -52,6 +52,8 @@ CHECKED_ON_VALUES = {
 @pytest.mark.parametrize("name", CHECKED_ON_VALUES)
 def test_what_torch_checks_on_values_is_no_operator_of_a_trace(name: str) -> None:
     forward, op = CHECKED_ON_VALUES[name]
+    if name == "gamma" and torch.__version__ < "2.12":
+        pytest.skip("torch 2.11 has no shape function for gamma's samples")
     found = prepare(reference_of(forward), "mine", H200, Precision.PYTORCH)
     names = {step.op for step in found.program.forward if isinstance(step, Op)}
     assert (op in names, found.costs.unpriced) == (True, ()), names

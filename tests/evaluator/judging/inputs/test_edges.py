@@ -43,7 +43,8 @@ def found(function: Callable[..., Any], *shapes: tuple[int, ...], dtype: torch.d
 def test_tiny_and_low_rows_lie_apart_and_all_others_stay(dtype: torch.dtype, axis: int, size: int, low: bool) -> None:
     torch.manual_seed(0)
     shape = (size, 24) if axis == 0 else (24, size)
-    before, edge = 8.0 * torch.randn(shape, dtype=dtype), Edge(0, axis, low)
+    # Older versions of torch draw zeros in bfloat16, one number in 150, and zeros stay.
+    before, edge = 8.0 * torch.randn(shape).to(dtype), Edge(0, axis, low)
     after = edged(before.clone(), edge)
     other = [dim for dim in range(2) if dim != axis]
     sizes, old = after.abs().amax(other), before.abs().amax(other)

@@ -106,7 +106,8 @@ class GpuProblem:
         build = partial(self.model, draw_seed(), perturbed=True)
         found = places(build, self._draws, (draw_seed(), draw_seed(), draw_seed()), stress)
         holed = tuple(sorted({*found.holed, *same.holed}))
-        return replace(found, holed=holed, turned=same.turned, moved=same.moved, apart=(*found.apart, *same.apart))
+        apart = (*found.apart, *same.apart)
+        return replace(found, holed=holed, turned=same.turned, moved=same.moved, apart=apart, rows=same.rows)
 
     def _known_changes(self, stress: Stress, there: Places) -> tuple[Change | None, ...]:
         """What is done to each input, found out once, because to look at values is to wait."""

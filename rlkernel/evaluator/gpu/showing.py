@@ -17,7 +17,7 @@ from torch import nn
 
 from rlkernel.evaluator.gpu import driver
 from rlkernel.evaluator.judging.inputs import crowded, enlarged, equals, kept, labels, pressed, unshown
-from rlkernel.evaluator.judging.inputs.fixed import MASKS, holds_one_value, is_copied
+from rlkernel.evaluator.judging.inputs.fixed import MASKS, holds_one_value, is_copy, repeats_rows
 from rlkernel.evaluator.judging.inputs.little import resized_of
 from rlkernel.evaluator.judging.inputs.one_sided import one_sided_of
 from rlkernel.evaluator.judging.inputs.places import places
@@ -105,8 +105,9 @@ def always_same(problem: GpuProblem, source: str, name: str) -> Places:
         turned = [place for place in met.turned if place < len(given) and torch.equal(given[place], again[place])]
         holed = [place for place in met.holed if place < len(given) and holds_one_value(given[place])]
         whole = [place for place in met.apart if place < len(given) and given[place].dtype in MASKS]
-        apart = [place for place in whole if is_copied(given, place)]
-        return Places(holed=tuple(holed), turned=tuple(turned), apart=tuple(apart))
+        apart = [place for place in whole if is_copy(given, place)]
+        rows = [place for place in met.rows if place < len(given) and repeats_rows(given[place])]
+        return Places(holed=tuple(holed), turned=tuple(turned), apart=tuple(apart), rows=tuple(rows))
 
     return found(look, NOWHERE)
 

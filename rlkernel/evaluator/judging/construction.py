@@ -285,7 +285,7 @@ class Construction:
         one = stress is not Stress.NONE and (places.holed or any(all_zero(tensor) or holds_one(tensor) for tensor in rest))
         notes += [OF_ONE_VALUE] if one else []
         notes += [ALWAYS_SAME] if places.turned or places.moved else []
-        notes += [APART] if places.apart else []
+        notes += [APART] if places.apart or places.rows else []
         notes += [BALANCED] if self.balance is not None else []
         notes += [] if self.planting is None else [note_of(self.planting)]
         notes += [OTHER_PARAMETERS] if self.perturbed else []

@@ -126,6 +126,8 @@ class Places:
     """Consecutive places that are the same in each draw, which lie one farther."""
     apart: tuple[int, ...] = ()
     """Copies of an earlier input, whose slices stand elsewhere."""
+    rows: tuple[int, ...] = ()
+    """Inputs of whole numbers with rows that are copies of each other, which are moved on in themselves."""
     edges: tuple[Edge, ...] = ()
     """Rows of inputs that are uneven which are tiny or below zero, for one input at most once."""
 

@@ -115,7 +115,7 @@ def test_what_leads_to_other_answers_than_finite_ones_is_no_round(known: Any) ->
         ("torch.arange(32)", "x[y]", Places(turned=(1,))),  # at other sizes it may
         ("torch.arange(64)", "x + torch.ones(64, 32)[y]", Places(turned=(1,))),
         (BOTH, "x + y", NOWHERE),
-        ("torch.randint(64, (1, 32)).repeat(64, 1)", "x + y", Places(apart=(1,))),
+        ("torch.randint(64, (1, 32)).repeat(64, 1)", "x + y", Places(rows=(1,))),
         ("torch.randint(64, (64, 32))", "x + y", NOWHERE),
         ("torch.ones(1 << 20, dtype=torch.bool)", "x * y.any()", NOWHERE),  # the host would take long
     ],

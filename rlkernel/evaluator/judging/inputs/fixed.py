@@ -106,6 +106,11 @@ def _are_even(tensor: torch.Tensor) -> bool:
     return bool((_steps(tensor) == _steps(tensor)[0]).all())
 
 
+def _is_symmetric(tensor: torch.Tensor) -> bool:
+    """Whether it holds matrices of several numbers, and each is its own transpose."""
+    return tensor.dim() > 1 and 1 < tensor.shape[-1] == tensor.shape[-2] and torch.equal(tensor, tensor.mT)
+
+
 def _axis(tensor: torch.Tensor) -> int:
     """The last axis that has several elements."""
     return max(axis for axis, size in enumerate(tensor.shape) if size > 1)
@@ -147,10 +152,12 @@ def whole_copies(given: Sequence[torch.Tensor], again: Sequence[torch.Tensor]) -
 
 
 def _drawn_whole(given: Sequence[torch.Tensor], again: Sequence[torch.Tensor]) -> list[int]:
-    """The places of the inputs of whole numbers or truth values that differ from draw to draw, and are in no order."""
+    """The places of the inputs of whole numbers or truth values that differ from draw to draw, are in no order, and no symmetric
+    matrices, of which a kernel may read one half."""
     pairs = enumerate(zip(given, again, strict=False))
     drawn = [place for place, (one, other) in pairs if _is_told(one) and one.dtype in MASKS and not _equal(one, other)]
-    return [place for place in drawn if not holds_one_value(given[place]) and not _is_sorted(given[place])]
+    varied = (place for place in drawn if not holds_one_value(given[place]))
+    return [place for place in varied if not _is_sorted(given[place]) and not _is_symmetric(given[place])]
 
 
 def repeated(given: Sequence[torch.Tensor], again: Sequence[torch.Tensor]) -> tuple[int, ...]:
@@ -164,9 +171,14 @@ def repeated(given: Sequence[torch.Tensor], again: Sequence[torch.Tensor]) -> tu
     return tuple(place for place in _drawn_whole(given, again) if _earlier_rows(given[place]) is not None)
 
 
-def is_copied(given: Sequence[torch.Tensor], place: int) -> bool:
-    """Whether an input of whole numbers holds what an earlier one does, or mostly rows that are copies. A GPU is waited for."""
-    return _earlier_rows(given[place]) is not None or any(_equal(given[place], earlier) for earlier in given[:place])
+def is_copy(given: Sequence[torch.Tensor], place: int) -> bool:
+    """Whether an input holds what an earlier one does. A GPU is waited for."""
+    return any(_equal(given[place], earlier) for earlier in given[:place])
+
+
+def repeats_rows(tensor: torch.Tensor) -> bool:
+    """Whether most rows are copies of each other. A GPU is waited for."""
+    return _earlier_rows(tensor) is not None
 
 
 def _earlier_rows(tensor: torch.Tensor) -> torch.Tensor | None:
@@ -198,21 +210,24 @@ def _may_move(tensor: torch.Tensor) -> bool:
 
 def set_apart(tensor: torch.Tensor, steps: int) -> torch.Tensor:
     """The slices of a tensor moved on along its first axis that has several, those at the end to its begin: by so many places, or
-    by a few of them where that would be all of it. Rows of whole numbers that repeat earlier ones are moved on in themselves, by
-    so many places for each such earlier one, and otherwise in each input.
-
-    >>> set_apart(torch.arange(8).repeat(2, 1), 1)
-    tensor([[0, 1, 2, 3, 4, 5, 6, 7],
-            [7, 0, 1, 2, 3, 4, 5, 6]])
-    """
-    if tensor.dtype in MASKS and (earlier := _earlier_rows(tensor)) is not None:
-        return _moved_on_in_themselves(tensor, earlier * steps + steps - 1)
+    by a few of them where that would be all of it."""
     axis, size = next((axis, size) for axis, size in enumerate(tensor.shape) if size > 1)
     return tensor.roll(1 + (steps - 1) % (size - 1), axis)
 
 
-def _moved_on_in_themselves(tensor: torch.Tensor, by: torch.Tensor) -> torch.Tensor:
-    """Each row along the first axis that has several, moved on by so many places."""
+def rows_set_apart(tensor: torch.Tensor, steps: int) -> torch.Tensor:
+    """Each row along the first axis that has several, moved on in itself by a place for each earlier row that it repeats. Those
+    of all inputs are moved alike, because numbers at one place of two inputs may belong together, as rows and columns do by which
+    a matrix is filled; and otherwise where an input is set apart by `steps` from what it is a copy of. A GPU is waited for.
+
+    >>> rows_set_apart(torch.arange(8).repeat(2, 1), 0)
+    tensor([[0, 1, 2, 3, 4, 5, 6, 7],
+            [7, 0, 1, 2, 3, 4, 5, 6]])
+    """
+    earlier = _earlier_rows(tensor)
+    if earlier is None:  # in another draw
+        return set_apart(tensor, steps) if steps else tensor
+    by = earlier * (steps + 1) + steps
     axis = next(axis for axis, size in enumerate(tensor.shape) if size > 1)
     rows = tensor.movedim(axis, 0).flatten(1)
     length = rows.shape[1]

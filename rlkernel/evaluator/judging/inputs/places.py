@@ -64,7 +64,7 @@ def places(
     same, numbered = fixed.fixed_masks(given, again), fixed.fixed_places(given, again)
     consecutive = [place for place in numbered if moves and fixed.is_consecutive(given[place])]
     twins = fixed.copies(given)
-    whole = tuple(dict.fromkeys((*fixed.whole_copies(given, again), *fixed.repeated(given, again))))
+    whole, rows = fixed.whole_copies(given, again), fixed.repeated(given, again)
     del again
     masks = [place for place, tensor in enumerate(given) if is_mask(tensor) and not _may_count(tensor, given)]
     zeros = any(map(all_zero, given))
@@ -74,16 +74,16 @@ def places(
     kept = unread_zeros(model, partial(draw, seed), forward, stress) if zeros else frozenset()
     masks += [place for place in rare if place not in kept]
     found = Places(tuple(sorted(kept)), _holed(model, partial(draw, seed), forward, masks, first), drawn)
-    if same or numbered or twins or whole:
+    if same or numbered or twins or whole or rows:
         bearing = _Bearing(model, partial(draw, seed), forward)
 
         def bears(turned: tuple[int, ...], moved: tuple[int, ...]) -> bool:
             return bearing.bears(Places(turned=turned, moved=moved))
 
         turned, moved = fixed.borne(same, numbered, consecutive, bears)
-        sets = ((*twins, *whole), twins) if whole else (twins,)
-        apart = next((some for some in sets if some and bearing.bears(Places(apart=some))), ())
-        found = replace(found, turned=turned, moved=moved, apart=apart)
+        tries = dict.fromkeys((Places(apart=(*twins, *whole), rows=rows), Places(apart=twins)))
+        apart = next((one for one in tries if one != NOWHERE and bearing.bears(one)), NOWHERE)
+        found = replace(found, turned=turned, moved=moved, apart=apart.apart, rows=apart.rows)
     if stress is not Stress.EXTREME or not drawn:
         return found
     inputs = draw(seed)

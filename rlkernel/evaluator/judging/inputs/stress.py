@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from rlkernel.evaluator.judging.inputs.edges import edged
-from rlkernel.evaluator.judging.inputs.fixed import MASKS, may_be_fixed, moved_on, set_apart, turned_around
+from rlkernel.evaluator.judging.inputs.fixed import MASKS, may_be_fixed, moved_on, rows_set_apart, set_apart, turned_around
 from rlkernel.evaluator.judging.inputs.unevenness import uneven
 from rlkernel.evaluator.judging.references.reference_calls import holds_truths, is_constant, mapped, tensors_of
 from rlkernel.evaluator.messages.judgement import NOWHERE, Edge, Places, Stress
@@ -92,6 +92,8 @@ class Change:
     """Whether it holds places that lie one farther, and nothing else is done to it."""
     apart: int = 0
     """How many places on its slices stand before, because it is a copy of an earlier input."""
+    rows: bool = False
+    """Whether its rows, which are copies of each other, are set apart, too."""
     uneven: bool = False
     """Whether its numbers differ in size from place to place."""
     edge: Edge | None = None
@@ -132,8 +134,9 @@ def changes(inputs: list[Any], stress: Stress, places: Places = NOWHERE) -> tupl
         if stress is not Stress.NONE and place in places.turned:
             return replace(found or Change(scale=1.0), turned=True)
         found = found and replace(found, uneven=stress in UNEVEN and place in places.drawn)
-        if stress is not Stress.NONE and place in places.apart:
-            return replace(found or Change(scale=1.0), apart=1 + places.apart.index(place))
+        if stress is not Stress.NONE and place in (*places.apart, *places.rows):
+            steps = 1 + places.apart.index(place) if place in places.apart else 0
+            return replace(found or Change(scale=1.0), apart=steps, rows=place in places.rows)
         return found
 
     found = tuple(of(place, tensor) for place, tensor in enumerate(tensors_of(inputs)))
@@ -167,7 +170,8 @@ def _scale(stress: Stress) -> float:
 
 
 def changed(inputs: list[Any], found: Sequence[Change | None]) -> list[Any]:
-    """The inputs after these changes, one for each tensor. Nothing is waited for, unless one is turned around."""
+    """The inputs after these changes, one for each tensor. Nothing is waited for, unless one is turned around or its rows are set
+    apart."""
     places = itertools.count()
 
     def change(tensor: torch.Tensor) -> torch.Tensor:
@@ -185,6 +189,8 @@ def _changed(tensor: torch.Tensor, what: Change) -> torch.Tensor:
         return moved_on(tensor)
     if what.turned:
         return _changed(turned_around(tensor), replace(what, turned=False)) if what.scale != 1.0 else turned_around(tensor)
+    if what.rows:
+        return _changed(rows_set_apart(tensor, what.apart), replace(what, apart=0, rows=False))
     if what.apart:
         if what.replaced or what.varied:  # what stands in its place is the copy's, too
             made = _changed(tensor, replace(what, apart=0))

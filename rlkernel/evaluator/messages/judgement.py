@@ -151,6 +151,8 @@ class Plant:
     """Whether whole rows along the last axis get one."""
     also: tuple[int, ...] = ()
     """The other tensors that get them, where they are of one shape at the same places."""
+    beside: bool = False
+    """Whether zeros stay, and the diagonal: those of a triangle, on which a kernel may rely."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,7 +72,8 @@ class Usual:
         """What a call on other inputs gives; None where it does not end, or the reference refuses them."""
         try:
             given = inputs() if callable(inputs) else inputs
-            with _Counting(MOST_TIMES * self.operators + FEWEST), watching or nullcontext():
+            # What watches calls operators of its own, which are not the reference's.
+            with watching or nullcontext(), _Counting(MOST_TIMES * self.operators + FEWEST):
                 return tensors_of(call(model, given, self.seed))
         except Exception:  # a reference may refuse such inputs in its own way
             return None
@@ -127,6 +128,6 @@ class Origins:
 
 def usual_call(model: nn.Module, inputs: list[Any], watching: Mode | None = None, *, seed: int = 0) -> Usual:
     """A call at inputs of the author's own. Whatever the reference raises is raised."""
-    with (counting := _Counting()), watching or nullcontext():
+    with watching or nullcontext(), (counting := _Counting()):
         outputs = tensors_of(call(model, inputs, seed))
     return Usual(kinds_of(outputs), counting.count, seed)

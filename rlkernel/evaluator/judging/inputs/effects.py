@@ -41,6 +41,8 @@ IGNORES = {"nll_loss_forward", "nll_loss", "nll_loss2d_forward"}
 IGNORED = -100.0
 """The label that losses ignore unless the text says another. With smoothed labels they look for it by a comparison."""
 WATCHED = LIMITS | EXTREMES | BENDS | COMPARISONS | REPLACES_NAN | IGNORES | SOLVES.keys()
+LATER = EXTREMES | BENDS | SOLVES.keys()
+"""Those that are looked for last: what is written as a limit, or as a comparison, is more often one that somebody means."""
 BETWEEN = "between"
 """The name of a stretch between two bounds."""
 SELDOM = 1e-3

@@ -21,7 +21,17 @@ import torch
 from torch import nn
 
 from rlkernel.evaluator.judging.inputs.bearing import usual_call
-from rlkernel.evaluator.judging.inputs.effects import BETWEEN, IGNORED, IGNORES, LIMITS, SOLVES, WATCHED, Effect, Watching
+from rlkernel.evaluator.judging.inputs.effects import (
+    BETWEEN,
+    IGNORED,
+    IGNORES,
+    LATER,
+    LIMITS,
+    SOLVES,
+    WATCHED,
+    Effect,
+    Watching,
+)
 from rlkernel.evaluator.judging.inputs.guards import ADD, bared, guards, sized
 from rlkernel.evaluator.judging.inputs.little import resized
 from rlkernel.evaluator.judging.inputs.met import MEETING, met_by, met_of
@@ -86,8 +96,11 @@ def plants_of(
     # What is rarer comes last, because the calls are few.
     tries = (
         (effect, plant)
-        for tried in (_tried, _smaller, lambda effect, _: _moved(effect, flat), lambda effect, _: _between(effect, missing))
-        for effect in tuple(missing) if effect in missing
+        for later in (False, True)
+        for tried in (
+            _tried, _smaller, lambda effect, _: _moved(effect, flat), lambda effect, _: _between(effect, missing), _near
+        )
+        for effect in tuple(missing) if effect in missing and (effect.name in LATER) == later
         for plant in tried(effect, given)
         if whole or effect.name in IGNORES or plant.place is None or given[plant.place].is_floating_point()
     )  # fmt: skip
@@ -153,27 +166,43 @@ def _tried(effect: Effect, inputs: Sequence[torch.Tensor]) -> Iterator[Plant]:
         beside = (-1.0, 1.0, 0.0) if effect.name in COMPARISONS else (-1.0,) if effect.side == "low" else (1.0,)
         yield from (Plant(effect.place, ((number or 0.0) + step,)) for step in beside)
     elif (not effect.whole or _counts(effect)) and math.isfinite(number or 0.0) and effect.side not in ("nan", "infinite"):
-        places = _of_numbers(inputs)
-        little = 0.0 < abs(number or 0.0) <= LITTLE
-        if little:
-            yield from (Plant(place, (0.0,), rows=True) for place in places)
+        if _is_little(effect):
+            yield from (Plant(place, (0.0,), rows=True) for place in _of_numbers(inputs))
+            return
         first = max(LARGE, 2.0 ** math.floor(math.log2(abs(number) / 4))) if number else LARGE
-        first = NEAR if little else abs(number) * BEYOND if number and effect.name == "softplus" else first
-        for level in range(LEVELS):
-            for place in places:
-                large = first * 2.0**level
-                yield Plant(place, (large, -large) if bool((inputs[place] < 0).any()) else (large,))
+        yield from _large(abs(number) * BEYOND if number and effect.name == "softplus" else first, inputs)
+
+
+def _near(effect: Effect, inputs: Sequence[torch.Tensor]) -> Iterator[Plant]:
+    """Large numbers that may show a limit next to zero, where rows of zeros have not."""
+    others = ("eq", "ne", ADD, BETWEEN, *IGNORES, *SOLVES)
+    if _is_little(effect) and not effect.whole and effect.name not in others:
+        yield from _large(NEAR, inputs)
+
+
+def _is_little(effect: Effect) -> bool:
+    """Whether an operator's limit is next to zero."""
+    return 0.0 < abs(effect.number or 0.0) <= LITTLE
+
+
+def _large(first: float, inputs: Sequence[torch.Tensor]) -> Iterator[Plant]:
+    """Large numbers in each input, of either sign where it has both, each twice the one before."""
+    for level in range(LEVELS):
+        for place in _of_numbers(inputs):
+            large = first * 2.0**level
+            yield Plant(place, (large, -large) if bool((inputs[place] < 0).any()) else (large,))
 
 
 def _linked(inputs: Sequence[torch.Tensor]) -> Iterator[Plant]:
-    """Numbers in a square matrix, of the size of its diagonal, so that each unknown depends on many others. Of n unknowns the
-    last is then about as many times as large as the first, whatever n is, and twelve sweeps over all leave half of it out."""
+    """Numbers beside the diagonal of a square matrix, of about its size, so that each unknown depends on many others. Of n
+    unknowns the last is then about as many times as large as the first, whatever n is, and twelve sweeps over all leave half of
+    it out."""
     for place in _of_numbers(inputs):
         matrix = inputs[place]
         if matrix.dim() > 1 and (size := matrix.shape[-1]) == matrix.shape[-2]:
             diagonal = float(matrix.diagonal(dim1=-2, dim2=-1).abs().mean()) or 1.0
             number = diagonal * math.sqrt((GROWTH ** (1 / size) - 1) / SHARE)
-            yield Plant(place, (number, -number))
+            yield Plant(place, (number, -number), beside=True)
 
 
 def _counts(effect: Effect) -> bool:
@@ -225,6 +254,8 @@ def planted(inputs: list[Any], plant: Plant, seed: int) -> list[Any]:
         drawn = torch.rand(shape, generator=generator, device=device)
         surely = drawn.flatten().topk(min(len(plant.values), drawn.numel()), largest=False).values[-1]
         here = drawn <= surely.clamp(min=SHARE)
+        if plant.beside:
+            here &= (tensor != 0) & ~torch.eye(tensor.shape[-1], dtype=torch.bool, device=device)
         # One after the other, so that each is somewhere.
         which = here.flatten().cumsum(0, dtype=torch.int32).view(shape) % len(plant.values)
         made = tensor

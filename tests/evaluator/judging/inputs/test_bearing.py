@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from rlkernel.evaluator.judging.inputs.bearing import FEWEST, MOST_TIMES, Origins, usual_call
+from rlkernel.evaluator.judging.inputs.effects import Watching
 from rlkernel.evaluator.judging.inputs.unshown import plants_of
 from rlkernel.reference import load_reference
 
@@ -55,6 +56,22 @@ def test_what_is_no_longer_finite_ends_and_is_not_borne() -> None:
     assert usual.ends(nn.Identity(), lambda: [torch.full((2,), torch.inf)])
     assert not usual.borne(nn.Identity(), lambda: [torch.full((2,), torch.inf)])
     assert not usual.ends(nn.Identity(), lambda: [torch.ones(2) / torch.ones(3)])
+
+
+def test_operators_of_what_watches_a_call_are_not_counted() -> None:
+    """A running maximum over many rows, each of which `Watching` looks at by a dozen operators."""
+
+    class Running(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            found = x[0]
+            for row in x.unbind():
+                found = torch.maximum(found, row)
+            return found
+
+    x = torch.randn(FEWEST // 2, 8)
+    usual, watched = (usual_call(Running(), [x], watching) for watching in (None, Watching([x])))
+    assert usual.operators == watched.operators
+    assert usual.borne(Running(), [x], Watching([x]))
 
 
 @pytest.mark.parametrize(("replaces", "planted"), [(True, 1), (False, 0)])

@@ -47,6 +47,8 @@ def reference(answer: str) -> Reference:
         ("torch.where(x > 50, x * x, x)", [(0, (64.0, -64.0), False), (0, (50.0,), False)]),
         ("torch.where(x > math.nan, 1.0, x)", []),  # nothing is
         ("sum(F.relu(x * x + i) for i in range(4)) + (x + 0).clamp(max=200)", [(0, (256.0, -256.0), False)]),  # in few calls
+        ("sum(F.leaky_relu(x * x + i) for i in range(5)) + x.clamp(max=200)", [(0, (256.0, -256.0), False)]),  # these come last
+        ("sum(F.normalize(x * x + i) for i in range(1, 6)) + x.clamp(max=200)", [(0, (256.0, -256.0), False)]),
         ("F.relu(x * x)", []),  # nothing shows what is below zero
         ("x / x.norm(dim=1, keepdim=True).clamp(min=1e-12)", [(0, (0.0,), True)]),
         ("x.nan_to_num(nan=0.5)", [(0, NAN, False)]),
@@ -119,8 +121,24 @@ def test_unknowns_depend_on_many_others_in_a_round(size: float, planted: bool) -
     assert [one.values for one in found if isinstance(one, Plant)] == [pytest.approx((number, -number))] * planted
 
 
+def test_zeros_of_a_triangle_stay_and_its_unknowns_grow_alike_at_each_size() -> None:
+    """A kernel may take each unknown out of all rows, where a column has zeros above its diagonal."""
+    answer = "torch.linalg.solve_triangular(x, label, upper=False)"
+    for size in (16, 64, 256):
+        drawn = f"[(torch.randn(64, {size}, {size}) * 1e-3).tril(-1) + 2 * torch.eye({size}), torch.randn(64, {size}, 8)]"
+        source = SOURCE.format(answer=answer).replace("[torch.randn(64, 32), torch.randint(0, 32, (64,))]", drawn)
+        given = load_reference(source, small=False)
+        (plant,) = [one for one in plants_of(given, source) if isinstance(one, Plant)]
+        triangle, right = planted(given.inputs(0), plant, 0)
+        assert torch.equal(triangle, triangle.tril()) and bool((triangle.diagonal(dim1=1, dim2=2) == 2).all())
+        squares = torch.linalg.solve_triangular(triangle.double(), right.double(), upper=False).square().mean((0, 2))
+        assert 1e4 < float(squares[-1] / squares[0]) < 1e6
+
+
 def test_a_limit_on_what_grows_is_shown_where_all_of_an_input_is_smaller() -> None:
     answer = "x * torch.clamp(1.0 / x.norm(), max=1.0)"  # of 2,048 normal numbers the norm is 45
+    assert plants_of(reference(answer), SOURCE.format(answer=answer)) == (Resized(0, 2.0**-10),)
+    answer += " + sum(F.leaky_relu(x * x + i) + F.normalize(x * x + i + 1) for i in range(5))"  # of which nothing shows a thing
     assert plants_of(reference(answer), SOURCE.format(answer=answer)) == (Resized(0, 2.0**-10),)
 
 

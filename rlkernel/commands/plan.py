@@ -75,7 +75,8 @@ def _by_flag(told: str, given: Mapping[str, Any]) -> str:
 
 def finished_beside(jobs: Jobs, arms: Mapping[str, Run], flags: Flags, preset: Preset) -> Jobs:
     """The finished runs of the folder that are not among `jobs`, and that the same command makes for other arms or other seeds.
-    Runs of other sizes, or of an earlier version of their methods, are not among them. jobs: those of the command."""
+    Runs of other sizes, of an earlier version of their methods, or from weights that have been made anew since, are not among
+    them. jobs: those of the command."""
     given = {**_given_sizes(flags), **({"problems": jobs[0][0].problems} if flags.problems else {})}
     known, named = {directory for _, directory in jobs}, {run.name: run for run, _ in jobs}
     found = []
@@ -89,7 +90,7 @@ def finished_beside(jobs: Jobs, arms: Mapping[str, Run], flags: Flags, preset: P
                 check_arms({**named, run.name: run})
         except UsageError:  # with these flags the arm is no run, or the same as one that is there
             continue
-        if place == directory and rundir.finished(place, run):
+        if place == directory and not rundir.began_elsewhere(place, run) and rundir.finished(place, run):
             found.append((run, place))
     return found
 

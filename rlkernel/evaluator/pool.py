@@ -154,7 +154,10 @@ class Pool(CachingEvaluator, CardEvaluator):
 
     def remarks(self, problem: Problem, found: Evaluation, noted: Noted) -> list[str]:
         """What nobody has looked at of a candidate, of which this was `noted` while it was judged, one line each
-        (`evaluator.remarks`). No verdict rests on it. Without a GPU alone: with one nothing is noted."""
+        (`evaluator.remarks`). No verdict rests on it. Without a GPU alone: with one nothing is noted. Nothing is told of a verdict
+        from the cache, for which nothing was noted either."""
+        if found.cached:
+            return []
         told, known = remarks.untried(noted.configurations), self._stages.known(problem)
         if known is not None and (why := why_undecided(found.detail)) is not None:
             told += remarks.to_decide(problem, why, noted.open, known.variants[1].specs, self.config.limits.run_seconds)

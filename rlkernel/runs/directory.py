@@ -126,7 +126,7 @@ def sync_rows(directory: Path) -> None:
 
 def finished(directory: Path, run: Run) -> bool:
     """Whether the directory holds this run, finished. Raises UsageError when it holds another run, naming what differs, or one
-    that began from weights which have been made anew since. Weights that are gone are nobody's doubt."""
+    that `began_elsewhere`."""
     manifest = read_manifest(directory)
     if manifest is None:
         return False
@@ -135,13 +135,18 @@ def finished(directory: Path, run: Run) -> bool:
             f"{directory} holds another run ({_difference(manifest['run'], to_json(run))}): "
             "choose another directory, or delete this one to start over"
         )
-    began = manifest.get("policy")
-    if began is not None and weights_digest(run.model) not in (None, began):
+    if began_elsewhere(directory, run):
         raise UsageError(
             f"{directory} holds a run that began from other weights than those in {run.model} now: "
             "choose another directory, or delete this one to start over"
         )
     return "finished" in manifest
+
+
+def began_elsewhere(directory: Path, run: Run) -> bool:
+    """Whether the run in a directory began from weights that have been made anew since. Weights that are gone are nobody's doubt."""
+    began = (read_manifest(directory) or {}).get("policy")
+    return began is not None and weights_digest(run.model) not in (None, began)
 
 
 def finish(directory: Path) -> None:

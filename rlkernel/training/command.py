@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
-import anyio
+import anyio.lowlevel
 import torch
 
 from rlkernel.config import Run

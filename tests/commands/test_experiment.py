@@ -180,6 +180,21 @@ def test_a_command_for_fewer_arms_keeps_the_finished_runs_of_the_others_in_the_r
     assert said.splitlines()[1:] == ["the report also has finished runs that were here: grpo (seed 0, 1), trloo (seed 0)"]
 
 
+def test_finished_runs_from_other_weights_are_left_out_of_a_report_of_new_seeds(tmp_path: Path) -> None:
+    """The report comes after hours of training."""
+    weights = tmp_path / "policy" / "model.safetensors"
+    weights.parent.mkdir()
+    argv = ["--model", str(weights.parent), "--out", str(tmp_path / "out"), "--seeds"]
+    for content, seed in ((b"one", "0"), (b"two", "1")):
+        weights.write_bytes(content)
+        training = ScriptedTraining()
+        assert run_main([*argv, seed], training) == 0
+        for _, directory in training.jobs:
+            rundir.finish(directory)
+        named = json.loads((tmp_path / "out" / "estimators" / "runs.json").read_text())
+        assert [Path(name).name.rpartition("-")[0] for name in named] == [f"grpo-seed{seed}", f"trloo-seed{seed}"]
+
+
 @pytest.mark.parametrize("status", [2, 130])
 def test_an_unfinished_training_is_not_reported_and_keeps_its_status(tmp_path: Path, status: int) -> None:
     assert run_main(["--out", str(tmp_path)], ScriptedTraining(status)) == status

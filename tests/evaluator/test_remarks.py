@@ -163,6 +163,8 @@ async def test_a_line_to_paste_decides_what_was_left_open(pool: Pool) -> None:
     assert result.correct and why_undecided(result.detail) is Undecided.LONGER
     (line,) = remarks
     assert line.startswith("p: this line in the file has it judged where it is long enough, in ") and line.endswith(LINE)
+    result, remarks = await judged(pool, problem, MEAN_OF_PARTS)
+    assert (result.cached, remarks) == (True, []), "nothing was noted, so that nobody knows why it was left open"
     pasted = replace(problem, source=MEAN + LINE + "\n")
     result, remarks = await judged(pool, pasted, MEAN_OF_PARTS)
     assert (result.status, result.detail, remarks) == (Status.CORRECT, "", [])

@@ -144,7 +144,7 @@ def finished(directory: Path, run: Run) -> bool:
 
 
 def began_elsewhere(directory: Path, run: Run) -> bool:
-    """Whether the run in a directory began from weights that have been made anew since. Weights that are gone are nobody's doubt."""
+    """Whether the run in a directory began from weights that have been made anew since. Weights that are gone tell nothing."""
     began = (read_manifest(directory) or {}).get("policy")
     return began is not None and weights_digest(run.model) not in (None, began)
 

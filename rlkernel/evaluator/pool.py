@@ -154,8 +154,8 @@ class Pool(CachingEvaluator, CardEvaluator):
 
     def remarks(self, problem: Problem, found: Evaluation, noted: Noted) -> list[str]:
         """What nobody has looked at of a candidate, of which this was `noted` while it was judged, one line each
-        (`evaluator.remarks`). No verdict rests on it. Nothing is told with a GPU, and nothing of a verdict from the cache: nothing
-        was noted then."""
+        (`evaluator.remarks`). No verdict rests on it. Nothing is told with a GPU, nor of a verdict from the cache: nothing was
+        noted then."""
         if found.cached:
             return []
         told, known = remarks.untried(noted.configurations), self._stages.known(problem)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -94,12 +94,17 @@ def plants_of(
     given = tensors_of(reference.inputs(0))
     flat = flat_parameters(reference, model)
     # What is rarer comes last, because the calls are few.
+    ways: tuple[Callable[[Effect, Sequence[torch.Tensor]], Iterator[Plant | Resized | Moved]], ...] = (
+        _tried,
+        _smaller,
+        lambda effect, _: _moved(effect, flat),
+        lambda effect, inputs: _between(effect, missing, inputs),
+        _near,
+    )
     tries = (
         (effect, plant)
         for later in (False, True)
-        for tried in (
-            _tried, _smaller, lambda effect, _: _moved(effect, flat), lambda effect, _: _between(effect, missing), _near
-        )
+        for tried in ways
         for effect in tuple(missing) if effect in missing and (effect.name in LATER) == later
         for plant in tried(effect, given)
         if whole or effect.name in IGNORES or plant.place is None or given[plant.place].is_floating_point()
@@ -210,11 +215,15 @@ def _counts(effect: Effect) -> bool:
     return effect.whole and effect.place is None and effect.name in LIMITS
 
 
-def _between(effect: Effect, missing: Collection[Effect]) -> Iterator[Plant]:
-    """Numbers between all bounds of one input between which none has been drawn."""
-    if effect.name == BETWEEN and effect.place is not None:
-        numbers = (one.number for one in missing if one.name == BETWEEN and one.place == effect.place)
-        yield Plant(effect.place, tuple(number for number in numbers if number is not None))
+def _between(effect: Effect, missing: Collection[Effect], inputs: Sequence[torch.Tensor]) -> Iterator[Plant]:
+    """Numbers between all bounds of one input between which none has been drawn. Truth values stay so, and whole numbers are
+    whole."""
+    if effect.name != BETWEEN or effect.place is None or effect.place not in _of_numbers(inputs):
+        return
+    given = inputs[effect.place]
+    whole = bool((given == given.round()).all())
+    numbers = (one.number for one in missing if one.name == BETWEEN and one.place == effect.place and one.number is not None)
+    yield Plant(effect.place, tuple(float(math.floor(number)) if whole else number for number in numbers))
 
 
 def _smaller(effect: Effect, inputs: Sequence[torch.Tensor]) -> Iterator[Resized]:

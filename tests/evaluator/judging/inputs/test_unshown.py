@@ -209,6 +209,7 @@ def test_nothing_is_tried_when_the_time_is_over() -> None:
         ("(x * truth).clamp(max=200)", [(0, (256.0, -256.0), False)]),
         ("(x * 0.01 + truth).clamp(max=3)", [(0, (256.0, -256.0), False)]),
         ("torch.where(truth > 0.5, x, -x)", []),  # no truth value is a half
+        ("x * truth.clamp(0.05, 0.95)", []),  # nor any that smooths them
         ("torch.where(truth == -1, 0.0, x * truth)", [(1, (-1.0,), False)]),  # but for those that the reference asks for
     ],
 )
@@ -216,6 +217,16 @@ def test_truth_values_that_are_numbers_stay_so(answer: str, found: list[tuple[in
     source = SOURCE.replace("label", "truth").replace("torch.randint(0, 32, (64,))", "(torch.rand(64, 32) < 0.5).float()")
     given = load_reference(source.format(answer=answer), small=False)
     assert [(one.place, one.values, one.rows) for one in plants_of(given, answer) if isinstance(one, Plant)] == found
+
+
+@pytest.mark.parametrize(("high", "found"), [(41, []), (43, [(41.0,)])])
+def test_whole_numbers_among_which_some_are_planted_stay_whole(high: int, found: list[tuple[float, ...]]) -> None:
+    """Between 40 and 41 there is none."""
+    answer = f"torch.where((label > 40) & (label < {high}), -x, x)"
+    source = SOURCE.format(answer=answer).replace("torch.randint(0, 32, (64,))", "torch.randint(0, 32, (64, 32)).float()")
+    made = plants_of(load_reference(source, small=False), source)
+    bounds = [(40.0,), (float(high),)]
+    assert [one.values for one in made if isinstance(one, Plant) and one.values not in bounds] == found
 
 
 @pytest.mark.parametrize(

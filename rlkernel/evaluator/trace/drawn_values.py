@@ -20,7 +20,7 @@ from rlkernel.evaluator.trace.identities import Identities
 from rlkernel.evaluator.trace.touched import draws, made_by, written_by
 from rlkernel.seeds import seed_generators
 
-MAX_DRAWN = 1 << 27
+MAX_DRAWN = 1 << 28
 """The most elements of all tensors together on the way to one value."""
 MAX_KEPT = 1 << 30
 """The most bytes of all tensors together that are kept."""

@@ -149,7 +149,8 @@ class Reading:
             raise UnknownValue(INPUT)
         memory = {storage(out): self._recorder.ids.tensor(out).numel() for step in origin.steps for out in made_by(step)}
         if sum(memory.values()) > MAX_DRAWN:
-            raise UnknownValue(f"the host needs a value that comes from more than {MAX_DRAWN:,} elements")
+            many = f"the host needs a value that comes from more than {MAX_DRAWN:,} elements"
+            raise UnknownValue(f"{many}: make the inputs smaller, or choose by torch.where instead of x[mask]")
         given = {leaf: known[leaf] if leaf in known else drawn[storage(leaf)]() for leaf in leaves}
         seed = OF_INPUTS if self.drawn is None else OF_WEIGHTS
         keeps = self.drawn is not None

@@ -113,7 +113,9 @@ class _Counting(Recorder):  # type: ignore[no-untyped-call]
             self.made += sum(map(_written_out, read)) if operations else 0
             self.cramped += _is_cramped(step, read)
         if self.operators > OPERATORS or len(self.steps) >= MAX_STEPS:
-            raise TooLarge(f"forward has more than {OPERATORS} operators")
+            raise TooLarge(
+                f"forward has more than {OPERATORS} operators: let loops take fewer steps, or write them as one operator"
+            )
         if self._most is not None and self.made > self._most:
             raise TooLarge(f"forward makes more than {self._most:,} elements")
 

@@ -18,7 +18,7 @@ import torch
 
 from rlkernel.evaluator.judging.inputs.edges import edged
 from rlkernel.evaluator.judging.inputs.fixed import MASKS, may_be_fixed, moved_on, rows_set_apart, set_apart, turned_around
-from rlkernel.evaluator.judging.inputs.unevenness import uneven
+from rlkernel.evaluator.judging.inputs.unevenness import stands_in_order, uneven
 from rlkernel.evaluator.judging.references.reference_calls import holds_truths, is_constant, mapped, tensors_of
 from rlkernel.evaluator.messages.judgement import NOWHERE, Edge, Places, Stress
 from rlkernel.evaluator.program.codes import holds_numbers
@@ -53,6 +53,8 @@ OFF_CENTRE = 2.0**-7
 """How far beside zero an input is centred, in halves of its size. A sum of four million numbers is then eight times as large as
 one of random signs is, and one of a product's 4,096 is hardly larger, so that half precision errs in it as ever."""
 
+ORDERED = 8
+"""The least length of rows whose order is no chance."""
 HOLES = -0.35
 """Numbers of a wave between -1/2 and 1/2 below which a mask gets a hole: a quarter of them."""
 UNEVEN = (Stress.EXTREME, Stress.UNEVEN)
@@ -79,6 +81,8 @@ class Change:
     """Where its numbers lie, if it is shifted."""
     shift: float = 0.0
     """What is added to it, once it is centred where it is one-sided."""
+    ordered: bool = False
+    """Whether its numbers rise or fall along the last axis, so that zeros among them are shifted, too."""
     replaced: bool = False
     """Whether other numbers stand in its place, because it holds zeros alone: whoever ignores it would be right."""
     varied: bool = False
@@ -161,7 +165,8 @@ def _change(tensor: torch.Tensor, stress: Stress) -> Change | None:
     if lies is None:
         return None if stress is Stress.VARIED else Change(scale=_scale(stress))
     # A sum over what is centred altogether would be nothing but roundings.
-    return Change(lies, half_size(tensor) if lies is Side.TWO else OFF_CENTRE * half_size(tensor - _mean(tensor)))
+    shift = half_size(tensor) if lies is Side.TWO else OFF_CENTRE * half_size(tensor - _mean(tensor))
+    return Change(lies, shift, ordered=tensor.shape[-1:] >= (ORDERED,) and stands_in_order(tensor))
 
 
 def _scale(stress: Stress) -> float:
@@ -208,10 +213,13 @@ def _changed(tensor: torch.Tensor, what: Change) -> torch.Tensor:
 def _moved(tensor: torch.Tensor, what: Change) -> torch.Tensor:
     if what.side is None:
         return tensor
+    shift = what.shift if what.side is Side.TWO else what.shift - _mean(tensor)
+    if what.ordered:  # of 25 million sorted numbers one or two are zero by chance, and would be out of order
+        return tensor + shift
     # Zeros are part of the problem, such as one half of a triangular matrix.
     if what.side is Side.TWO:
         return torch.add(tensor, tensor != 0, alpha=what.shift)
-    return (tensor + (what.shift - _mean(tensor))).masked_fill_(tensor == 0, 0)
+    return (tensor + shift).masked_fill_(tensor == 0, 0)
 
 
 def _mean(tensor: torch.Tensor) -> torch.Tensor:

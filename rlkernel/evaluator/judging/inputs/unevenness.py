@@ -86,8 +86,15 @@ def drawn_one_by_one(tensor: torch.Tensor, again: torch.Tensor) -> bool:
     last = tensor.shape[-1] if tensor.dim() else 0
     if last < 2:
         return True
-    steps = tensor.diff(dim=-1)
-    if bool((steps >= 0).all()) or bool((steps <= 0).all()):
+    if stands_in_order(tensor):
         return False
     half = last // 2
     return not (torch.equal(tensor[..., :half], tensor[..., half:]) or torch.equal(tensor[..., ::2], tensor[..., 1::2]))
+
+
+def stands_in_order(tensor: torch.Tensor) -> bool:
+    """Whether the numbers of all rows rise, or fall, along the last axis. A GPU is waited for."""
+    if not tensor.dim() or tensor.shape[-1] < 2:
+        return False
+    low, high = torch.stack(tensor.diff(dim=-1).aminmax()).tolist()
+    return bool(low >= 0.0 or high <= 0.0)

@@ -105,6 +105,18 @@ def test_what_was_seen_in_one_draw_is_done_to_every_draw_without_a_look_at_its_v
         assert all(torch.equal(a, b) for a, b in zip(changed(draw, found)[1], stressed(draw, stress)[1], strict=True))
 
 
+def test_numbers_that_stand_in_order_stay_in_order_also_where_one_is_zero() -> None:
+    """A merge of two sorted halves is right for what is sorted alone."""
+    rising = torch.linspace(-1.0, 1.0, 33)  # the one in the middle is zero
+    assert int((rising == 0).sum()) == 1
+    positive = torch.cat([torch.zeros(1), torch.linspace(0.1, 1.0, 32)])
+    for drawn in (rising, rising.flip(0), rising.repeat(3, 1), positive):
+        steps = stressed([drawn], Stress.SHIFTED)[0].diff(dim=-1)
+        assert bool((steps > 0).all() | (steps < 0).all())
+    shuffled = rising[torch.tensor([*range(1, 33), 0])]
+    assert stressed([shuffled], Stress.SHIFTED)[0][15] == 0  # a quarter is added to the others
+
+
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
 def test_inputs_of_every_precision_are_shifted_by_half_of_their_size(dtype: torch.dtype) -> None:
     torch.manual_seed(0)

@@ -67,6 +67,10 @@ class TooLarge(Exception):
     """A reference was stopped in the middle, because it is known not to fit."""
 
 
+class TooManyElements(TooLarge):
+    """A reference was stopped because of the elements that it makes, which may be fewer at other sizes."""
+
+
 class TooMuchMemory(Exception):
     """A tensor that no GPU of this kind can hold."""
 
@@ -115,7 +119,7 @@ class _Counting(Recorder):  # type: ignore[no-untyped-call]
         if self.operators > OPERATORS or len(self.steps) >= MAX_STEPS:
             raise TooLarge(f"forward has more than {OPERATORS} operators")
         if self._most is not None and self.made > self._most:
-            raise TooLarge(f"forward makes more than {self._most:,} elements")
+            raise TooManyElements(f"forward makes more than {self._most:,} elements")
 
 
 def need(source: str, name: str, profile: DeviceProfile, most: int | None = None) -> Need:

@@ -1,4 +1,4 @@
-# own/clipped_ratio_loss correct: sums of both parts by atomics, and a mask of no tokens gives zero
+# own/clipped_ratio_loss correct coverage<0.9: sums of both parts by atomics, and a mask of no tokens gives zero
 import torch
 import torch.nn as nn
 import triton

@@ -23,6 +23,7 @@ from rlkernel.evaluator.judging.inputs.pressed import may_name, pressed_of
 from rlkernel.evaluator.judging.inputs.told import told_shares
 from rlkernel.evaluator.judging.inputs.unshown import may_hide as may_hide_effects
 from rlkernel.evaluator.judging.inputs.unshown import plants_of
+from rlkernel.evaluator.judging.references.at_full_shape import traced_at_full_shape
 from rlkernel.evaluator.judging.references.ending import FEWEST_AT_OTHER_SIZES, Endless, Usual
 from rlkernel.evaluator.judging.references.reference_calls import call, tensors_of
 from rlkernel.evaluator.judging.references.traced_reference import TracedReference
@@ -93,7 +94,7 @@ def prepare(source: str, name: str, profile: DeviceProfile, precision: Precision
         if replaced:
             traced_small = TracedReference(small, profile, replaced)
         one_size = apply_small(source, name=name) == source
-        traced_full = traced_small if one_size else TracedReference(full, profile, replaced)
+        traced_full = traced_small if one_size else traced_at_full_shape(source, full, profile, replaced)
         matters = _matters(source, name, profile, small, (traced_small.program, traced_full.program)) if modelled else ALL
         costs, told = traced_full.costs(precision, matters), None
         known: tuple[KnownInput, ...] = ()

@@ -147,8 +147,8 @@ class Plant:
     place: int
     """Which of the tensors among the arguments of forward it is."""
     values: tuple[float, ...]
-    rows: bool = False
-    """Whether whole rows along the last axis get one."""
+    along: tuple[int, ...] = ()
+    """The axes along which all elements get the same: whole rows along the last one, or all of the input."""
     also: tuple[int, ...] = ()
     """The other tensors that get them, where they are of one shape at the same places."""
     beside: bool = False

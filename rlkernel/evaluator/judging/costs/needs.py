@@ -67,6 +67,10 @@ class TooLarge(Exception):
     """A reference was stopped in the middle, because it is known not to fit."""
 
 
+class TooManyElements(TooLarge):
+    """A reference was stopped because of the elements that it makes, which may be fewer at other sizes."""
+
+
 class TooMuchMemory(Exception):
     """A tensor that no GPU of this kind can hold."""
 
@@ -113,11 +117,9 @@ class _Counting(Recorder):  # type: ignore[no-untyped-call]
             self.made += sum(map(_written_out, read)) if operations else 0
             self.cramped += _is_cramped(step, read)
         if self.operators > OPERATORS or len(self.steps) >= MAX_STEPS:
-            raise TooLarge(
-                f"forward has more than {OPERATORS} operators: let loops take fewer steps, or write them as one operator"
-            )
+            raise TooLarge(f"forward has more than {OPERATORS} operators: let loops take fewer steps, or make them one operator")
         if self._most is not None and self.made > self._most:
-            raise TooLarge(f"forward makes more than {self._most:,} elements")
+            raise TooManyElements(f"forward makes more than {self._most:,} elements")
 
 
 def need(source: str, name: str, profile: DeviceProfile, most: int | None = None) -> Need:

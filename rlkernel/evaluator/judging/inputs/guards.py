@@ -59,14 +59,14 @@ def bared(inputs: Sequence[torch.Tensor], places: Sequence[int]) -> Iterator[Pla
         if others:
             yield Plant(first, (0.0,), also=tuple(others))
             if len(shape) > 1:
-                yield Plant(first, (0.0,), rows=True, also=tuple(others))
+                yield Plant(first, (0.0,), along=(-1,), also=tuple(others))
 
 
 def bared_but_one(inputs: Sequence[torch.Tensor], places: Sequence[int]) -> Iterator[Plant]:
     """The same single zeros in all inputs of a shape but one."""
     for plant in bared(inputs, places):
         every = (plant.place, *plant.also)
-        for left_out in every if len(every) > 2 and not plant.rows else ():
+        for left_out in every if len(every) > 2 and not plant.along else ():
             first, *others = (place for place in every if place != left_out)
             yield Plant(first, (0.0,), also=tuple(others))
 

@@ -4,9 +4,10 @@
 right. So the reference is watched while it is called: which limits were reached, which comparisons had both answers. For what was
 never seen, a few numbers are planted: large ones where a limit is far away, rows of zeros where it is next to zero, zeros in
 several inputs at once where a small number is added to what they make (`guards`), NaN where an input's NaN is replaced, zeros
-among lengths and masks where that of a result is, and the very number to which an input is compared, also where only the side of
-equal ones is unseen (`met`); or all of an input is made smaller, as for the limit in `x * torch.clamp(10 / x.norm(), max=1)`.
-What shows something, and leaves outputs as finite as they are, is judged in a round of its own. Source: ours.
+among lengths and masks where that of a result is, slices of zeros where a reference says what comes of nothing (`absent`), and
+the very number to which an input is compared, also where only the side of equal ones is unseen (`met`); or all of an input is
+made smaller, as for the limit in `x * torch.clamp(10 / x.norm(), max=1)`. What shows something, and leaves outputs as finite as
+they are, is judged in a round of its own. Source: ours.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import nn
 
+from rlkernel.evaluator.judging.inputs.absent import absences, is_of_nothing
 from rlkernel.evaluator.judging.inputs.bearing import usual_call
 from rlkernel.evaluator.judging.inputs.effects import (
     BETWEEN,
@@ -66,8 +68,11 @@ MOST_CALLS = 24
 """Calls of a reference in which numbers are planted."""
 MOST_PLANTS = 3
 """Rounds with planted numbers."""
+MOST_ABSENT, MOST_ABSENT_PLANTS = 12, 1
+"""The same of inputs with nothing in them."""
 SHOWING = WATCHED | MEETING
 """Operators of which something may be planted."""
+_Kind = Callable[[Effect, Sequence[torch.Tensor]], Iterable[Plant | Resized | Moved]]
 UNSHOWN = "numbers among its inputs that an operator is for"
 """Stands behind a miss in such a round."""
 
@@ -90,37 +95,44 @@ def plants_of(
     if "ignore_index" not in source:
         of_losses = IGNORED if str(int(IGNORED)) not in source else None
         missing = {one: None for one in missing if one.name not in IGNORES and not (one.whole and one.number == of_losses)}
-    found, usual = list[Plant | Resized | Moved](), usual_call(model, reference.inputs(0))
-    given = tensors_of(reference.inputs(0))
+    usual, given = usual_call(model, reference.inputs(0)), tensors_of(reference.inputs(0))
     flat = flat_parameters(reference, model)
+
+    def shown(kinds: Sequence[_Kind], calls: int, most: int) -> list[Plant | Resized | Moved]:
+        """What shows one of the missing effects at least, of what these kinds try."""
+        found = list[Plant | Resized | Moved]()
+        tries = (
+            (effect, plant)
+            for later in (False, True)
+            for tried in kinds
+            for effect in tuple(missing) if effect in missing and (effect.name in LATER) == later
+            for plant in tried(effect, given)
+            if whole or effect.name in IGNORES or plant.place is None or given[plant.place].is_floating_point()
+        )  # fmt: skip
+        for effect, plant in itertools.islice((one for one in tries if one[0] in missing), calls):
+            drawn = reference.inputs(0)
+            inputs = planted(drawn, plant, 0) if isinstance(plant, Plant) else drawn
+            inputs = resized(drawn, plant) if isinstance(plant, Resized) else inputs
+            called = move_state(reference.model(0), plant) if isinstance(plant, Moved) else model
+            watching = Watching(tensors_of(inputs))
+            if usual.borne(called, inputs, watching) and effect in watching.seen:
+                found.append(plant)
+                for seen in watching.seen & missing.keys():
+                    del missing[seen]
+            if len(found) == most or time.monotonic() > until:
+                break
+        return found
+
     # What is rarer comes last, because the calls are few.
-    ways: tuple[Callable[[Effect, Sequence[torch.Tensor]], Iterator[Plant | Resized | Moved]], ...] = (
+    kinds: tuple[_Kind, ...] = (
         _tried,
         _smaller,
         lambda effect, _: _moved(effect, flat),
         lambda effect, inputs: _between(effect, missing, inputs),
         _near,
     )
-    tries = (
-        (effect, plant)
-        for later in (False, True)
-        for tried in ways
-        for effect in tuple(missing) if effect in missing and (effect.name in LATER) == later
-        for plant in tried(effect, given)
-        if whole or effect.name in IGNORES or plant.place is None or given[plant.place].is_floating_point()
-    )  # fmt: skip
-    for effect, plant in itertools.islice((one for one in tries if one[0] in missing), MOST_CALLS):
-        drawn = reference.inputs(0)
-        inputs = planted(drawn, plant, 0) if isinstance(plant, Plant) else drawn
-        inputs = resized(drawn, plant) if isinstance(plant, Resized) else inputs
-        called = move_state(reference.model(0), plant) if isinstance(plant, Moved) else model
-        watching = Watching(tensors_of(inputs))
-        if usual.borne(called, inputs, watching) and effect in watching.seen:
-            found.append(plant)
-            for seen in watching.seen & missing.keys():
-                del missing[seen]
-        if len(found) == MOST_PLANTS or time.monotonic() > until:
-            break
+    found = shown(kinds, MOST_CALLS, MOST_PLANTS)
+    empty = shown((_absent,), MOST_ABSENT, MOST_ABSENT_PLANTS)
     met = met_of(
         reference, model, usual,
         lambda given, what: planted(given, what, 0) if isinstance(what, Plant) else met_by(given, what, 0),
@@ -128,7 +140,7 @@ def plants_of(
     of_numbers = (what for what in met if not holds_truths(given[what.place]))
     guarded = time.monotonic() < until and any(effect.name == ADD for effect in effects)
     sizes = sized(usual, model, given, _of_numbers(given), lambda what: planted(reference.inputs(0), what, 0)) if guarded else []
-    return (*found, *itertools.islice(of_numbers, MOST_PLANTS - len(found)), *sizes)
+    return (*found, *itertools.islice(of_numbers, MOST_PLANTS - len(found)), *sizes, *empty)
 
 
 def _never_seen(reference: SeededReference, model: nn.Module) -> set[Effect]:
@@ -160,7 +172,7 @@ def _tried(effect: Effect, inputs: Sequence[torch.Tensor]) -> Iterator[Plant]:
         yield Plant(effect.place, (math.nan,))
     elif effect.side == "nan":  # of what is computed: where a length is zero, or a row of a mask
         whole = [place for place, tensor in enumerate(inputs) if not (tensor.is_floating_point() or tensor.is_complex())]
-        yield from (Plant(place, (0.0,), rows=True) for place in whole if inputs[place].numel() > 1)
+        yield from (Plant(place, (0.0,), along=_rows(inputs[place])) for place in whole if inputs[place].numel() > 1)
     elif effect.side == "infinite" and effect.place is not None:
         yield Plant(effect.place, (math.inf, -math.inf))
     elif effect.name in ("eq", "ne", *IGNORES):
@@ -172,7 +184,7 @@ def _tried(effect: Effect, inputs: Sequence[torch.Tensor]) -> Iterator[Plant]:
         yield from (Plant(effect.place, ((number or 0.0) + step,)) for step in beside)
     elif (not effect.whole or _counts(effect)) and math.isfinite(number or 0.0) and effect.side not in ("nan", "infinite"):
         if _is_little(effect):
-            yield from (Plant(place, (0.0,), rows=True) for place in _of_numbers(inputs))
+            yield from (Plant(place, (0.0,), along=_rows(inputs[place])) for place in _of_numbers(inputs))
             return
         first = max(LARGE, 2.0 ** math.floor(math.log2(abs(number) / 4))) if number else LARGE
         yield from _large(abs(number) * BEYOND if number and effect.name == "softplus" else first, inputs)
@@ -241,6 +253,12 @@ def _moved(effect: Effect, names: Sequence[str]) -> Iterator[Moved]:
         yield from (Moved(None, name, shift=by) for by in MOVES for name in names)
 
 
+def _absent(effect: Effect, inputs: Sequence[torch.Tensor]) -> Iterator[Plant]:
+    """Inputs with nothing in them, where a zero that is computed shows something."""
+    if is_of_nothing(effect):
+        yield from absences(inputs)
+
+
 def _is_computed(effect: Effect) -> bool:
     """Whether an operator limits what is computed of real numbers, by how large it is."""
     plain = effect.place is None and not effect.whole and effect.name not in ("eq", "ne", ADD, BETWEEN, *IGNORES, *SOLVES)
@@ -253,13 +271,20 @@ def _of_numbers(inputs: Sequence[torch.Tensor]) -> list[int]:
     return [place for place in numbers if not holds_truths(inputs[place])]
 
 
+def _rows(tensor: torch.Tensor) -> tuple[int, ...]:
+    """The axis along which rows of an input lie; none where it is one row."""
+    return (-1,) if tensor.dim() > 1 else ()
+
+
 def planted(inputs: list[Any], plant: Plant, seed: int) -> list[Any]:
     """The arguments of forward with numbers planted at places drawn from `seed`; no other tensors than those named are others."""
 
     def change(tensor: torch.Tensor) -> torch.Tensor:
         device = tensor.device
         generator = torch.Generator(device).manual_seed(seed)
-        shape = (*tensor.shape[:-1], 1) if plant.rows and tensor.dim() > 1 else tensor.shape
+        shape = list(tensor.shape)
+        for axis in plant.along:
+            shape[axis] = 1
         drawn = torch.rand(shape, generator=generator, device=device)
         surely = drawn.flatten().topk(min(len(plant.values), drawn.numel()), largest=False).values[-1]
         here = drawn <= surely.clamp(min=SHARE)

@@ -47,6 +47,7 @@ class TracedReference:
         """Attributes that forward replaces for its next call, as far as that is known."""
         self.recorder = Recorder(trusted=True)
         self.profile = profile
+        self._counted: list[tuple[tuple[Precision, Matters, float], Costs]] = []
         with answering_as(profile), recording(self.recorder):
             self.variant, again = (arguments(reference, seed) for seed in (0, 1))
             self._examples = self.recorder.reading.examples(tensors_of(reference.inputs(0)))
@@ -117,7 +118,15 @@ class TracedReference:
 
     def costs(self, precision: Precision, matters: Matters = ALL, part: float = 1.0) -> Costs:
         """What a forward costs, and the floors of those that matter. `matters`: the share that structural zeros leave of it;
-        `part`: that of its products which lengths leave besides."""
+        `part`: that of its products which lengths leave besides. What was asked before is known."""
+        asked = precision, matters, part
+        found = next((costs for question, costs in self._counted if question == asked), None)
+        if found is None:
+            found = self._count(precision, matters, part)
+            self._counted.append((asked, found))
+        return found
+
+    def _count(self, precision: Precision, matters: Matters, part: float) -> Costs:
         inputs = meta_tensors(self.variant.specs.inputs)
         replay = Replay(self.program, torch.device("meta"), lambda *a: None)
         replay.init(meta_tensors(self.variant.specs.init_inputs), 0)

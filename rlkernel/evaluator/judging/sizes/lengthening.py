@@ -35,7 +35,7 @@ from rlkernel.evaluator.judging.sizes.constants import counts_of, sizes_of, with
 from rlkernel.evaluator.judging.sizes.made_inputs import batch_names, image_names, leading_names
 from rlkernel.evaluator.judging.sizes.places import LONG, plain_names, with_places
 from rlkernel.evaluator.judging.sizes.resizing import Sizes, largest_of, map_numbers, numbers_of
-from rlkernel.evaluator.judging.sizes.size_search import Search, burden_of
+from rlkernel.evaluator.judging.sizes.size_search import INTERPRETED_ELEMENTS, Search, burden_of
 from rlkernel.evaluator.messages.oracle import Lighter, Longer
 from rlkernel.reference_text import prompt_source, small_of
 from rlkernel.types import Problem
@@ -46,6 +46,9 @@ MOST_OF_FULL = 32.0
 """The same for the full shape itself."""
 MOST_WHOLE = 5.0
 """The same where the number of groups or heads pays, too, so that what is long is as at full shape."""
+MOST_MADE = int(MOST_WHOLE * INTERPRETED_ELEMENTS)
+"""The elements that a reference may make at longer sizes. It is stopped there, because a loop over what is long takes seconds to
+trace, and is traced at many sizes that are too large."""
 SHRINKS = (1, 2, 4, 8, 16, 32, 64)
 """By what the other constants may be divided."""
 LIGHTER = 8
@@ -74,7 +77,7 @@ def lengthened(problem: Problem, profile: DeviceProfile, halvings: int = 0, *, h
     found: list[Longer] = []
     families = list(_families(reduced, small, batch_names(source), plain_names(source)))
     for family, narrow in [(family, False) for family in families] + [(family, True) for family in families if not halvings]:
-        search, long = Search(bare, profile, _fits, None, whole.names), {name: reduced[name] for name in family}
+        search, long = Search(bare, profile, _fits, MOST_MADE, whole.names), {name: reduced[name] for name in family}
         if narrow and any(all(one.sizes.get(name) == size for name, size in long.items()) for one in found):
             continue
         sizes = _narrow(search, small, long) if narrow else _longest(search, small, long, halvings, heads_pay=heads_pay)
@@ -221,7 +224,7 @@ def _longest(search: Search, small: Sizes, long: Sizes, halvings: int, *, heads_
                 found = search.need_of(sizes)
                 if found is not None and burden_of(found) <= most and search.runs(sizes, found):
                     return sizes
-                if search.stopped:  # a loop over what is long, of which no other size changes the turns
+                if search.stopped and not search.crowded:  # a loop over what is long, of which no other size changes the turns
                     break
     return None
 
@@ -235,7 +238,7 @@ def _narrow(search: Search, small: Sizes, long: Sizes) -> Sizes | None:
         found = search.need_of(sizes)
         if found is not None and burden_of(found) <= MOST_BURDEN and search.runs(sizes, found):
             return sizes
-        if search.stopped:
+        if search.stopped and not search.crowded:
             return None
     return None
 

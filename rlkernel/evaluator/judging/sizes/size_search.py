@@ -10,7 +10,7 @@ from typing import Any
 
 from rlkernel.errors import BrokenReference
 from rlkernel.evaluator.devices import DeviceProfile
-from rlkernel.evaluator.judging.costs.needs import Need, TooLarge, TooMuchMemory, need
+from rlkernel.evaluator.judging.costs.needs import Need, TooLarge, TooManyElements, TooMuchMemory, need
 from rlkernel.evaluator.judging.references.ending import FEWEST_AT_OTHER_SIZES, Usual
 from rlkernel.evaluator.judging.references.reference_calls import call
 from rlkernel.evaluator.judging.sizes.constants import counts_of, resize, sizes_of
@@ -57,6 +57,8 @@ class Search:
     reason: str = ""
     stopped: bool = False
     """Whether the reference was stopped at the sizes that were looked at last, or they had been looked at before."""
+    crowded: bool = False
+    """Whether it was stopped because of the elements that it makes."""
     _tried: list[Sizes] = field(default_factory=list)
     _usual: Usual = field(default_factory=lambda: Usual(FEWEST_AT_OTHER_SIZES))
 
@@ -98,7 +100,7 @@ class Search:
 
     def need_of(self, sizes: Sizes) -> Need | None:
         """What the reference needs under these sizes; None where it does not run, or was tried before."""
-        self.stopped = False
+        self.stopped = self.crowded = False
         if sizes in self._tried:
             self.stopped = True
             return None
@@ -112,7 +114,7 @@ class Search:
             self._say(str(error), sizes)
             return None
         except TooLarge as error:
-            self.stopped = True
+            self.stopped, self.crowded = True, isinstance(error, TooManyElements)
             self.reason = f"{name}: no size fits; of the least that was tried, {error}"
             return None
         except Exception as error:  # the file's own code, which may refuse a size

@@ -107,7 +107,37 @@ def reference(answer: str) -> Reference:
 def test_what_shows_what_no_draw_does(answer: str, found: list[tuple[int, tuple[float, ...], bool]]) -> None:
     made = plants_of(reference(answer), SOURCE.format(answer=answer))
     plants = [one for one in made if isinstance(one, Plant)]
-    assert [(one.place, str(one.values), one.rows) for one in plants] == [(place, str(v), rows) for place, v, rows in found]
+    assert [(one.place, str(one.values), one.along == (-1,)) for one in plants] == [
+        (place, str(v), rows) for place, v, rows in found
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "along"),
+    [
+        ("(x * label).sum() / label.sum().clamp(min=1)", (0, 1)),  # a mask of nothing
+        ("(x * label).sum(1) / label.sum(1).clamp(min=1e-9)", (-1,)),
+        ("torch.where(label.sum(1) > 0, (x * label).sum(1), -1.0)", (-1,)),
+        ("(x * label).sum(1) / (label.sum(1) + 1).clamp(min=1)", None),  # which it reaches for no mask
+    ],
+)
+@pytest.mark.parametrize("mask", ["torch.rand(64, 32) < 0.5", "(torch.rand(64, 32) < 0.5).float()"])
+def test_a_mask_leaves_nothing_where_a_reference_has_an_answer_for_that(
+    answer: str, along: tuple[int, ...] | None, mask: str
+) -> None:  # fmt: skip
+    source = SOURCE.format(answer=answer).replace("torch.randint(0, 32, (64,))", mask)
+    made = plants_of(load_reference(source, small=False), source)
+    assert made == (() if along is None else (Plant(1, (0.0,), along=along),))
+
+
+@pytest.mark.parametrize(("axis", "along"), [(0, -2), (1, -1)])
+def test_slices_of_zeros_show_what_is_done_where_nothing_is_computed(axis: int, along: int) -> None:
+    answer = f"torch.where(x.abs().amax({axis}) == 0, 0.0, x.sum({axis}) / x.abs().amax({axis}))"
+    (plant,) = plants_of(reference(answer), SOURCE.format(answer=answer))
+    assert plant == Plant(0, (0.0,), along=(along,))
+    inputs = planted([torch.ones(64, 32)], plant, 0)[0]
+    emptied = (inputs == 0).all(axis)
+    assert 0 < int(emptied.sum()) < emptied.numel() and bool((inputs != 0).all(axis).logical_or(emptied).all())
 
 
 @pytest.mark.parametrize(("size", "planted"), [(0.01, True), (2.0, False)])
@@ -157,7 +187,7 @@ def test_numbers_are_planted_in_one_input_at_places_of_the_seed() -> None:
     put = int((found[0] != 1).sum())
     assert abs(put - SHARE * 2048) < 5 * (SHARE * (1 - SHARE) * 2048) ** 0.5  # five standard deviations
     assert torch.equal(planted(given, Plant(0, (3.0, -3.0)), 1)[0], found[0])
-    rows = planted([[given[1]]], Plant(0, (0.0,), rows=True), 2)[0][0]
+    rows = planted([[given[1]]], Plant(0, (0.0,), along=(-1,)), 2)[0][0]
     assert set((rows == 0).sum(1).tolist()) == {0, 32}
     assert bool((planted([torch.ones(2)], Plant(0, (0.0,)), 3)[0] == 0).any()), "one at least"
 
@@ -189,11 +219,11 @@ def test_a_result_whose_nan_is_replaced_has_some_where_a_length_is_zero_or_a_row
     within = "x.masked_fill(torch.arange(32) >= {}, -math.inf).softmax(1).nan_to_num(nan=0.5)"
     source = SOURCE.replace("torch.randint(0, 32", "torch.randint(1, 32")
     lengths = load_reference(source.format(answer=within.format("label[:, None]")), small=False)
-    assert plants_of(lengths, "") == (Plant(1, (0.0,), rows=True),) and not plants_of(lengths, "", whole=False)
+    assert plants_of(lengths, "") == (Plant(1, (0.0,), along=()),) and not plants_of(lengths, "", whole=False)
     source = SOURCE.replace("torch.randint(0, 32, (64,))", "torch.rand(64, 32) < 0.5")
     masked = load_reference(source.format(answer="x.masked_fill(~label, -math.inf).softmax(1).nan_to_num(nan=0.5)"), small=False)
-    assert plants_of(masked, "") == (Plant(1, (0.0,), rows=True),)
-    assert not planted(masked.inputs(0), Plant(1, (0.0,), rows=True), 0)[1].any(1).all()
+    assert plants_of(masked, "") == (Plant(1, (0.0,), along=(-1,)),)
+    assert not planted(masked.inputs(0), Plant(1, (0.0,), along=(-1,)), 0)[1].any(1).all()
 
 
 def test_nothing_is_tried_when_the_time_is_over() -> None:
@@ -216,7 +246,7 @@ def test_nothing_is_tried_when_the_time_is_over() -> None:
 def test_truth_values_that_are_numbers_stay_so(answer: str, found: list[tuple[int, tuple[float, ...], bool]]) -> None:
     source = SOURCE.replace("label", "truth").replace("torch.randint(0, 32, (64,))", "(torch.rand(64, 32) < 0.5).float()")
     given = load_reference(source.format(answer=answer), small=False)
-    assert [(one.place, one.values, one.rows) for one in plants_of(given, answer) if isinstance(one, Plant)] == found
+    assert [(one.place, one.values, one.along == (-1,)) for one in plants_of(given, answer) if isinstance(one, Plant)] == found
 
 
 @pytest.mark.parametrize(("high", "found"), [(41, []), (43, [(41.0,)])])
@@ -264,7 +294,7 @@ def get_init_inputs():
     ("answer", "found"),
     [
         ("gradient / ((0.9 * square + gradient * gradient).sqrt() + 1e-8)", (Plant(0, (0.0,), also=(1,)),)),
-        ("gradient / (gradient.norm(dim=1) * square.norm(dim=1) + 1e-6)[:, None]", (Plant(0, (0.0,), rows=True, also=(1,)),)),
+        ("gradient / (gradient.norm(dim=1) * square.norm(dim=1) + 1e-6)[:, None]", (Plant(0, (0.0,), along=(-1,), also=(1,)),)),
         ("gradient / ((0.9 * square + gradient * gradient).sqrt() + 1.0)", ()),  # this is no guard
         ("gradient / (rate + 1e-8)[:, None]", ()),  # one input of that shape alone
         ("1e-3 / (square + gradient.abs()) + (square + gradient.abs() + 1e-8)", ()),  # infinity where both are zero

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+import torch
+
 from rlkernel.evaluator.devices import H200
+from rlkernel.evaluator.judging.costs import needs
 from rlkernel.evaluator.judging.sizes.lengthening import MOST_BURDEN, filling, lengthened
 from rlkernel.evaluator.judging.sizes.resizing import Sizes
 from rlkernel.evaluator.judging.sizes.size_search import INTERPRETED_ELEMENTS
@@ -324,3 +328,19 @@ def get_init_inputs():
 """
     found = lengthened(Problem("loop", 1, "train", source), H200)
     assert max(look.sizes["LENGTH"] for look in found) >= 1024
+
+
+def test_a_loop_that_makes_too_much_is_not_traced_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A turn makes two million numbers at full shape, where 2.6 million fit. To the ends of all loops it is 14,392 operators."""
+    counted = 0
+    real = needs._Counting._count
+
+    def counting(recorder: needs._Counting, *tensors: list[torch.Tensor]) -> None:
+        nonlocal counted
+        counted += 1
+        real(recorder, *tensors)
+
+    monkeypatch.setattr(needs._Counting, "_count", counting)
+    forward = "sum(x[row].outer(x[row]).relu().sum(1) for row in range(rows))"
+    found = looks((512, 1024), {"rows": 4, "columns": 32}, forward)
+    assert found == [{"rows": 2, "columns": 512}, {"rows": 512, "columns": 32}] and counted < 12_000

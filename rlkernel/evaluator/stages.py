@@ -62,7 +62,7 @@ class Stages:
 
         self._longer: dict[tuple[str, int | None, bool], tuple[Longer, ...]] = {}
         """A problem's source as it is judged, and how often sizes are halved at least -> longer sizes for a second look."""
-        self._varied: dict[str, tuple[Longer, ...]] = {}
+        self._varied: dict[tuple[str, bool], tuple[Longer, ...]] = {}
         """A problem's source as a candidate is right at it -> other values of its sizes."""
         self.places: dict[str, str] | None = None
         """What was wrong with an output -> where its values differ; None where no person asks (`Pool.places`)."""
@@ -132,13 +132,14 @@ class Stages:
             self._longer[key] = found.looks
         return self._longer[key]
 
-    async def varied(self, oracle: Child, problem: Problem) -> tuple[Longer, ...]:
-        """Other values of the smaller sizes of a problem; found once per problem (see `judging.sizes.varying`). Raises as
-        `ask_oracle` does."""
-        if problem.source not in self._varied:
-            found, _ = await self.ask_oracle(oracle, Vary(self.about(problem)), Lengthened, patience=5)
-            self._varied[problem.source] = found.looks
-        return self._varied[problem.source]
+    async def varied(self, oracle: Child, problem: Problem, *, whole: bool = False) -> tuple[Longer, ...]:
+        """Other values of the smaller sizes of a problem; found once per problem (see `judging.sizes.varying`). whole: those of
+        the full shape, of one size after the other. Raises as `ask_oracle` does."""
+        key = problem.source, whole
+        if key not in self._varied:
+            found, _ = await self.ask_oracle(oracle, Vary(self.about(problem), whole), Lengthened, patience=5)
+            self._varied[key] = found.looks
+        return self._varied[key]
 
     def as_fitted(self, problem: Problem) -> Problem:
         """The problem at the sizes that `fitted` has chosen first; as it is where none were chosen yet."""

@@ -62,6 +62,8 @@ class Vary:
     """Pool to oracle: at which other values of its smaller sizes may this problem be judged, see `judging.sizes.varying`?"""
 
     about: About
+    whole: bool = False
+    """Whether these are the values of the full shape, of one size after the other."""
 
 
 @dataclass(frozen=True, slots=True)

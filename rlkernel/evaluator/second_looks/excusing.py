@@ -15,7 +15,7 @@ from rlkernel.evaluator.messages.children import Extent
 from rlkernel.evaluator.messages.oracle import Longer
 from rlkernel.evaluator.second_looks.confirming import MOST_CONFIRMING, hides, places
 from rlkernel.evaluator.second_looks.looking import Candidate, Looks, halvings_of, is_whole
-from rlkernel.evaluator.second_looks.varying import vary
+from rlkernel.evaluator.second_looks.varying import crowd, vary
 from rlkernel.types import Evaluation, Status
 
 MOST_FILLING = 4
@@ -47,7 +47,7 @@ async def excuse(
     right = isinstance(found, Judged) and found.evaluation.matches is True
     order = (None, EIGHTH, 0) if right else (None, 0, EIGHTH)
     ran: Evaluation | None = None
-    decided, late = False, list[Longer]()
+    decided, elsewhere, late = False, False, list[Longer]()
     async for look, patient in _in_turn(looks, one, most, order, late, guarded):
         if patient and decided:
             break
@@ -74,12 +74,16 @@ async def excuse(
             wrong = await _refute(looks, one, lighter.sizes, again.short) if again.short else None
             if isinstance(wrong, Evaluation):
                 return wrong
+            rare = await crowd(looks, one, lighter.source, again) if elsewhere else None
+            if isinstance(rare, Evaluation):
+                return rare
             chance = await vary(looks, one, lighter.source, again, excused=True)
-            return chance or told(replace(again.evaluation, sizes=lighter.sizes), wrong)
+            return chance or told(replace(again.evaluation, sizes=lighter.sizes), wrong or rare)
         if again.evaluation.matches is False and is_whole(replace(one.problem, source=lighter.source)):
             # whoever is wrong at the full shape is right elsewhere by chance
             return None if isinstance(found, Judged) else replace(again.evaluation, sizes=lighter.sizes)
-        decided |= again.same_work and not again.unfilled
+        elsewhere |= again.same_work and not again.unfilled
+        decided |= elsewhere
         if repeated is not None and again.same_work and not again.unfilled:
             blocks = False  # it is wrong where they are filled
             if not repeated:

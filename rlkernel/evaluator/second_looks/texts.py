@@ -46,7 +46,7 @@ def without_asserts(code: str) -> str:
 
 def repeated_sizes(problem: Problem, code: str) -> frozenset[int]:
     """The sizes of the full shape that a text has as numbers, other than in a constant that has the reference's name, or of which
-    it has a number that is made: `0.125` for 64 columns."""
+    it has a number that is made: `0.125` for 64 columns. The 128 of 128 columns is not made of 16,384 rows."""
     constants = small_constants(problem.source, name=problem.name)
     sizes = {number for full, small in constants.values() if full != small for number in numbers_of(full) if number >= TELLING}
     try:
@@ -54,7 +54,8 @@ def repeated_sizes(problem: Problem, code: str) -> frozenset[int]:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return frozenset()
     numbers = _numbers(tree)
-    return frozenset(size for size in sizes if _alike(numbers, (size, *(form(size) for form in FORMS))))
+    made = {number for number in numbers if not _alike({number}, sizes)}
+    return frozenset(size for size in sizes if _alike(numbers, (size,)) or _alike(made, (form(size) for form in FORMS)))
 
 
 def has_small_sizes(problem: Problem, code: str, known: Mapping[int, Sequence[int]]) -> bool:

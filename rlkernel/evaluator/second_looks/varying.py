@@ -51,6 +51,22 @@ async def vary(looks: Looks, one: Candidate, source: str, right: Judged, *, excu
     return wrong[-1] if len(wrong) >= (1 if excused else MOST_WRONG) else Undecided.OWN
 
 
+async def crowd(looks: Looks, one: Candidate, source: str, right: Judged) -> Evaluation | Undecided | None:
+    """What is wrong with a candidate where the most reduced of the smaller sizes is as at full shape, too, or the next where that
+    is too much work; Undecided where each is. Who is wrong elsewhere may be right where there are few of something, because what
+    it does wrong is rare there. source: the problem's file at the sizes at which it is `right`."""
+    open_still: Undecided | None = None
+    for look in await looks.stages.varied(one.oracle, replace(one.problem, source=source), whole=True):
+        again = await looks.look(one, look.source, one.at_full)
+        if again is None:
+            open_still = Undecided.LONGER
+        elif isinstance(again, Judged) and again.same_work and (right.unfilled or not again.unfilled):
+            if again.evaluation.matches is False:
+                return replace(again.evaluation, sizes=look.sizes)
+            return None
+    return open_still
+
+
 def _other(base: Sizes, sizes: Sizes) -> set[str]:
     """The names of sizes that have other values."""
     return {name for name in base.keys() | sizes.keys() if base.get(name) != sizes.get(name)}

@@ -67,10 +67,11 @@ async def after(
     varied: tuple[Longer, ...] = (Longer("other", {"ROWS": 8, "COLS": 48}, None),),
     hiding: tuple[str, ...] = (),
     wide: tuple[str, ...] = (),
+    crowded: tuple[Longer, ...] = (),
 ) -> Any:
     """`searched`: how often longer sizes are halved at least, of those that were searched for. `traced`: where forward was traced
     alone; None where it fails there. `hiding`: the sources of which places are told apart at full shape alone; `wide`: those
-    whose sums of whole numbers need more bits there."""
+    whose sums of whole numbers need more bits there; `crowded`: sizes at which one is as at full shape, too."""
 
     async def lengthened(
         oracle: Any, problem: Problem, halvings: int | None = 0, *, heads_pay: bool = False
@@ -79,8 +80,8 @@ async def after(
             searched.append(halvings)
         return looks
 
-    async def other_values(oracle: Any, problem: Problem) -> tuple[Longer, ...]:
-        return varied
+    async def other_values(oracle: Any, problem: Problem, *, whole: bool = False) -> tuple[Longer, ...]:
+        return crowded if whole else varied
 
     async def brief(oracle: Any, problem: Problem) -> Any:
         hides, sizes = problem.source in hiding, ("small", "full")

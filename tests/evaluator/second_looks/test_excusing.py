@@ -62,6 +62,28 @@ async def test_who_is_right_at_its_own_sizes_is_right() -> None:
 
 
 @pytest.mark.anyio
+async def test_who_is_right_where_something_is_rare_must_be_right_where_there_is_more_of_it() -> None:
+    """It was wrong elsewhere with filled blocks: of 16 rows none may be one that is left out."""
+    looks = (LOOKS[1], LOOKS[0])
+    more = (Longer("too much", {"ROWS": 4096, "COLS": 8192}, None), Longer("more", {"ROWS": 4096, "COLS": 8192}, None))
+    wrong = Judge(rows=judged(Status.INCORRECT), columns=judged(), more=judged(Status.INCORRECT))
+    wrong.says["too much"] = TooLong()
+    found = await after(wrong, judged(Status.INCORRECT), "x = 8192 + 4096", looks=looks, crowded=more)
+    assert (found.status, found.sizes) == (Status.INCORRECT, {"ROWS": 4096, "COLS": 8192})
+    right = Judge(rows=judged(Status.INCORRECT), columns=judged(), more=judged())
+    right.says["too much"] = TooLong()
+    found = await after(right, judged(Status.INCORRECT), "x = 8192 + 4096", looks=looks, crowded=more)
+    assert (found.correct, found.detail) == (True, "")
+    open_still = Judge(rows=judged(Status.INCORRECT), columns=judged())
+    open_still.says["too much"] = TooLong()
+    found = await after(open_still, judged(Status.INCORRECT), "x = 8192 + 4096", looks=looks, crowded=more[:1])
+    assert found.correct and found.detail.endswith(Undecided.LONGER)
+    nowhere = Judge(columns=judged())  # wrong at the first sizes alone
+    assert (await after(nowhere, judged(Status.INCORRECT), "x = 8192", crowded=more)).correct
+    assert nowhere.asked[:1] == ["columns"] and "more" not in nowhere.asked
+
+
+@pytest.mark.anyio
 async def test_who_is_wrong_where_blocks_are_not_filled_gets_four_looks() -> None:
     """Its masks leave elements out at the first sizes, and none at full shape: two that fill blocks, and two at longer sizes."""
     searched = list[int | None]()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from rlkernel.evaluator.second_looks.texts import has_small_sizes, repeated_sizes, without_asserts
@@ -34,6 +36,12 @@ def test_kernels_keep_their_asserts_and_lines_their_numbers() -> None:
 def test_sizes_that_a_text_repeats(code: str, repeated: set[int]) -> None:
     """A size of the full shape as a number, but where the constant has the reference's name and is small with it."""
     assert repeated_sizes(PROBLEM, code) == repeated
+
+
+def test_a_number_that_is_a_size_is_not_made_of_another_one() -> None:
+    """128 is the root of 16,384, and the number of columns."""
+    problem = replace(PROBLEM, source="SLOTS, COLS = 16384, 128\nSMALL = {'SLOTS': 64, 'COLS': 32}\n")
+    assert (repeated_sizes(problem, "x = 128"), repeated_sizes(problem, "x = 1 / 16384")) == ({128}, {16384})
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def lengthen(question: Lengthen) -> Lengthened:
 
 def vary(question: Vary) -> Lengthened:
     """The sizes of a problem at which those that it is right at have other values."""
-    return Lengthened(tuple(varied(_problem(question.about), profile_of(question.about.profile))))
+    return Lengthened(tuple(varied(_problem(question.about), profile_of(question.about.profile), whole=question.whole)))
 
 
 def _problem(about: About) -> Problem:

@@ -9,6 +9,10 @@ at the price of three quarters of the batch, or of none of it; the batch pays, t
 batch has a fourth less: where it is a power of two as others are, its product with one of them would be another one. Numbers
 that differ at full size stay different: otherwise a number of a text might stand for either. Places in an axis stay in it
 (`places`).
+
+Who is wrong at some sizes and right at others may be right there because what it does wrong is rare: of 32 tokens hardly one is
+in the first 20 of 16,384 slots, and of 4,096 tokens five are. So there are looks besides at which one smaller size after the
+other is as at full shape, the most reduced one first, at the price of the others if need be.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ from rlkernel.evaluator.judging.costs.needs import Need
 from rlkernel.evaluator.judging.sizes.constants import counts_of, with_small
 from rlkernel.evaluator.judging.sizes.made_inputs import batch_names, leading_names
 from rlkernel.evaluator.judging.sizes.places import outside, plain_names
-from rlkernel.evaluator.judging.sizes.resizing import Sizes, map_numbers, numbers_of
+from rlkernel.evaluator.judging.sizes.resizing import Sizes, largest_of, map_numbers, numbers_of
 from rlkernel.evaluator.judging.sizes.size_search import Search, burden_of
 from rlkernel.evaluator.messages.oracle import Longer
 from rlkernel.reference_text import prompt_source, small_of
@@ -31,21 +35,24 @@ MOST_BURDEN = 8.0
 """How far a look's burden may be above what is comfortable: twice that of the longer sizes that it is held against."""
 
 
-def varied(problem: Problem, profile: DeviceProfile) -> list[Longer]:
+def varied(problem: Problem, profile: DeviceProfile, *, whole: bool = False) -> list[Longer]:
     """Sizes at which those that are smaller in a problem's `SMALL` than in its file have other values, in the order in which to
-    look; none where it has none, or where the reference cannot be counted at full shape."""
+    look; none where it has none, or where the reference cannot be counted at full shape. whole: whether one after the other,
+    the most reduced one first, has the value of the full shape."""
     small, source = small_of(problem.source), prompt_source(problem.source, name=problem.name)
     full = {name: value for name, value in counts_of(source).items() if name in small}
     now = {name: small[name] for name in full if small[name] != full[name]}
     bare = replace(problem, source=source)
-    whole = Search(bare, profile, _fits, None).need_of({}) if now else None
-    if whole is None:
+    at_full = Search(bare, profile, _fits, None).need_of({}) if now else None
+    if at_full is None:
         return []
-    search = Search(bare, profile, _fits, None, whole.names)
+    search = Search(bare, profile, _fits, None, at_full.names)
     looks: list[Longer] = []
     plain, every = plain_names(source), counts_of(source)
     leading = batch_names(source) | leading_names(source)
-    for names, change, payers in _ways(list(now), [name for name in every if name in leading]):
+    most_reduced = sorted(now, key=lambda name: largest_of(now[name]) / largest_of(full[name]))
+    ways = _whole_ways(most_reduced) if whole else _ways(list(now), [name for name in every if name in leading])
+    for names, change, payers in ways:
         paid = {name: map_numbers(_quartered, now.get(name, every[name]), full[name] if name in now else 0) for name in payers}
         other = {name: map_numbers(change, now[name], full[name]) for name in names}
         sizes = small | paid | other
@@ -82,6 +89,15 @@ def _ways(names: list[str], batch: list[str]) -> Iterator[Way]:
             yield group, _halved, []
         if whole:
             yield group, _doubled, payers + whole
+
+
+def _whole_ways(names: list[str]) -> Iterator[Way]:
+    """The ways to give one size the value of the full shape."""
+    for name in names:
+        others = [other for other in names if other != name]
+        yield [name], lambda _, full: full, []
+        if others:
+            yield [name], lambda _, full: full, others
 
 
 def _doubled(number: int, full: int) -> int:

@@ -38,6 +38,15 @@ def test_all_sizes_are_doubled_or_halved_and_then_each_is() -> None:
     ]  # fmt: skip
 
 
+def test_one_size_after_the_other_is_as_at_full_shape_the_most_reduced_one_first() -> None:
+    """96 of 8192 columns are a smaller part than 64 of 4096 rows."""
+    problem = Problem("p", 1, "train", SOURCE.format(full=(4096, 8192), small={"rows": 64, "columns": 96}))
+    assert [dict(one.sizes) for one in varied(problem, H200, whole=True)] == [
+        {"rows": 64, "columns": 8192}, {"rows": 16, "columns": 8192},
+        {"rows": 4096, "columns": 96}, {"rows": 4096, "columns": 24},
+    ]  # fmt: skip
+
+
 def test_what_is_as_at_full_shape_stays_and_no_size_is_larger() -> None:
     assert looks((4096, 96), {"rows": 16, "columns": 96})[:2] == [{"rows": 32, "columns": 96}, {"rows": 8, "columns": 96}]
     assert looks((24, 8192), {"rows": 16, "columns": 96})[0] == {"rows": 24, "columns": 192}

@@ -18,7 +18,7 @@ import torch
 
 from rlkernel.evaluator.judging.inputs.edges import edged
 from rlkernel.evaluator.judging.inputs.fixed import MASKS, may_be_fixed, moved_on, rows_set_apart, set_apart, turned_around
-from rlkernel.evaluator.judging.inputs.unevenness import stands_in_order, uneven
+from rlkernel.evaluator.judging.inputs.unevenness import holds_shares, stands_in_order, uneven
 from rlkernel.evaluator.judging.references.reference_calls import holds_truths, is_constant, mapped, tensors_of
 from rlkernel.evaluator.messages.judgement import NOWHERE, Edge, Places, Stress
 from rlkernel.evaluator.program.codes import holds_numbers
@@ -281,13 +281,13 @@ def wave_like(tensor: torch.Tensor, *, positive: bool = False) -> torch.Tensor:
 
 
 def side(value: Any) -> Side | None:
-    """Where the numbers of an input lie. None for what is no tensor, and for a mask, whole numbers and codes. A GPU is waited
-    for."""
+    """Where the numbers of an input lie. None for what is no tensor, and for a mask, whole numbers, codes, and shares, which may
+    be added up to where a number falls. A GPU is waited for."""
     if not (isinstance(value, torch.Tensor) and holds_numbers(value) and value.numel() > 1):
         return None
     low, high = torch.stack(value.aminmax()).tolist()
     both = low < 0.0 and math.isfinite(low) and math.isfinite(high) and high <= -LOPSIDED * low and -low <= LOPSIDED * high
-    if not (both or low >= 0.0) or bool((value == value.round()).all()):
+    if not (both or low >= 0.0) or bool((value == value.round()).all()) or (not both and holds_shares(value)):
         return None
     return Side.TWO if both else Side.ONE
 

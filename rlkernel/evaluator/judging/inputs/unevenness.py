@@ -24,6 +24,8 @@ RANGE = 10.0
 KEPT = 1 << 14
 """The most places whose factors are kept, a power of two: they go to a GPU at once, without a wait."""
 HOST = torch.device("cpu")
+ROUNDED = 1e-3
+"""How far from one a sum of shares may be."""
 OTHERWISE = 0.75
 """The share of elements that differ between two draws of an input whose numbers are drawn one by one."""
 
@@ -98,3 +100,17 @@ def stands_in_order(tensor: torch.Tensor) -> bool:
         return False
     low, high = torch.stack(tensor.diff(dim=-1).aminmax()).tolist()
     return bool(low >= 0.0 or high <= 0.0)
+
+
+def holds_shares(tensor: torch.Tensor) -> bool:
+    """Whether no number is negative and each row along the last axis has a sum of one, as those of a softmax. A GPU is waited
+    for.
+
+    >>> holds_shares(torch.randn(4, 9).softmax(-1)), holds_shares(torch.rand(4, 9)), holds_shares(torch.ones(4, 1))
+    (True, False, False)
+    """
+    if not tensor.dim() or tensor.shape[-1] < 2 or not tensor.numel() or not tensor.is_floating_point():
+        return False
+    far = (tensor.sum(-1, dtype=torch.promote_types(tensor.dtype, torch.float32)) - 1.0).abs().amax()
+    least, far_off = torch.stack([tensor.amin().to(far.dtype), far]).tolist()
+    return bool(least >= 0.0 and far_off <= max(ROUNDED, 4.0 * torch.finfo(tensor.dtype).eps))

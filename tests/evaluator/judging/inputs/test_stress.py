@@ -14,9 +14,9 @@ from rlkernel.evaluator.messages.judgement import Stress
 
 
 def test_stress() -> None:
-    positive, both, whole = torch.tensor([0.25, 0.75]), torch.tensor([-1.0, 2.0]), torch.tensor([3])
-    # Centred, the positive ones lose their mean of 1/2, and get back 1/128 of 1/8, half of what they are about it; 8 / 1024.
-    assert [x.tolist() for x in stressed([positive, both, whole], Stress.SCALED)] == [[2.0, 6.0], [-8.0, 16.0], [3]]
+    positive, both, whole = torch.tensor([0.5, 1.0]), torch.tensor([-1.0, 2.0]), torch.tensor([3])
+    # Centred, the positive ones lose their mean of 3/4, and get back 1/128 of 1/8, half of what they are about it; 8 / 1024.
+    assert [x.tolist() for x in stressed([positive, both, whole], Stress.SCALED)] == [[4.0, 8.0], [-8.0, 16.0], [3]]
     assert [x.tolist() for x in stressed([positive, both, whole], Stress.SHIFTED)] == [[-1.9921875, 2.0078125], [-8.0, 16.0], [3]]
     about_zero = torch.tensor([-1.5, 0.0, 2.5])  # its root mean square is 1.68: half of 2 is added, before the factor
     assert stressed([about_zero], Stress.SHIFTED)[0].tolist() == [-4.0, 0.0, 28.0]
@@ -115,6 +115,16 @@ def test_numbers_that_stand_in_order_stay_in_order_also_where_one_is_zero() -> N
         assert bool((steps > 0).all() | (steps < 0).all())
     shuffled = rising[torch.tensor([*range(1, 33), 0])]
     assert stressed([shuffled], Stress.SHIFTED)[0][15] == 0  # a quarter is added to the others
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_shares_are_scaled_and_nothing_else(dtype: torch.dtype) -> None:
+    """Where they are added up until they reach a number, none may be negative."""
+    torch.manual_seed(0)
+    shares, others = torch.randn(64, 96).softmax(-1).to(dtype), torch.rand(64, 96).to(dtype)
+    found = [stressed([shares, others], stress)[0] for stress in (Stress.SCALED, Stress.SHIFTED, Stress.EXTREME)]
+    assert all(torch.equal(one, shares * STRESS) for one in found)
+    assert float(stressed([shares, others], Stress.SHIFTED)[1].min()) < 0
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])

@@ -1,6 +1,6 @@
 """A second look at a candidate without a GPU, at longer sizes than those at which it was compared first.
 
-Seven kinds of candidates get one, and no others:
+Eight kinds of candidates get one, and no others:
 
 - one that is right, and has a loop, or an axis of its grid, that is longer at full shape than at the first sizes, and too short
   there to show how it goes on (`cpu.extents`), or a comparison that comes to something there that it hardly does at these, or a
@@ -17,6 +17,8 @@ Seven kinds of candidates get one, and no others:
 - one that is right, and whose kernels are given a truth value at full shape that they are not given at the first sizes, such as
   `EVEN=True`, or take a side of a branch that they do not take there: it must be right where blocks are filled as they are at
   full shape, too;
+- one that is right, and may write too little at full shape by what its prices sampled (`Judged.by_chance`): it must be right at
+  the full shape itself, where that is little enough work;
 - one that is not right, and may be made for its own sizes: its text has one of them as a number, or a number made of one, its
   constructor or its forward fails and can be traced at full shape, its kernels fail while they run, their masks leave elements
   out and leave none out at full shape, or it calls other kernels there. If it is right at longer sizes, it is right; where it

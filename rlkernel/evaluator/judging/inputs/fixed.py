@@ -20,6 +20,10 @@ WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 """The dtypes of whole numbers that torch computes with."""
 MASKS = (torch.bool, *WHOLE)
 """Dtypes of masks that are no numbers."""
+MOST_AT_A_TIME = 1 << 22
+"""Elements of which a fingerprint is taken at a time."""
+MIXING = 0x5851F42D4C957F2D
+"""An odd number that one part of a fingerprint is multiplied by before the next is added."""
 SHORT = 8
 """Rows of fewer numbers may be equal by chance, as those of two truth values."""
 MOST = 8
@@ -188,13 +192,25 @@ def _earlier_rows(tensor: torch.Tensor) -> torch.Tensor | None:
     rows = tensor.movedim(axis, 0).reshape(size, -1)
     if rows.shape[1] < SHORT or not tensor.stride(axis):
         return None
-    found, kinds = torch.unique(rows, dim=0, return_inverse=True)
+    found, kinds = torch.unique(_fingerprints(rows), return_inverse=True)
     if 2 * len(found) > size:
         return None
     order = kinds.argsort(stable=True)
     earlier = torch.empty_like(kinds)
     earlier[order] = torch.arange(size, device=kinds.device) - torch.searchsorted(kinds[order], kinds[order])
     return earlier
+
+
+def _fingerprints(rows: torch.Tensor) -> torch.Tensor:
+    """A number of 64 bits for each row of whole numbers: equal rows have equal ones, and others differ but for a chance of about
+    2^-60. To sort the rows themselves takes seconds where they are long and equal."""
+    width = max(SHORT, MOST_AT_A_TIME // rows.shape[0])
+    generator = torch.Generator().manual_seed(0)
+    factors = torch.randint(-(2**62), 2**62, (min(width, rows.shape[1]),), generator=generator).to(rows.device) | 1
+    found = torch.zeros(rows.shape[0], dtype=torch.int64, device=rows.device)
+    for part in rows.split(width, dim=1):
+        found = found * MIXING + (part.to(torch.int64) * factors[: part.shape[1]]).sum(1)
+    return found
 
 
 def _later(told: Sequence[int], given: Sequence[torch.Tensor]) -> tuple[int, ...]:

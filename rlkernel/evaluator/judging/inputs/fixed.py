@@ -208,8 +208,9 @@ def _fingerprints(rows: torch.Tensor) -> torch.Tensor:
     generator = torch.Generator().manual_seed(0)
     factors = torch.randint(-(2**62), 2**62, (min(width, rows.shape[1]),), generator=generator).to(rows.device) | 1
     found = torch.zeros(rows.shape[0], dtype=torch.int64, device=rows.device)
-    for part in rows.split(width, dim=1):
-        found = found * MIXING + (part.to(torch.int64) * factors[: part.shape[1]]).sum(1)
+    for start in range(0, rows.shape[1], width):
+        part = rows[:, start : start + width].to(torch.int64)
+        found = found * MIXING + (part * factors[: part.shape[1]]).sum(1)
     return found
 
 

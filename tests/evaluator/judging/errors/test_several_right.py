@@ -28,6 +28,19 @@ def test_a_token_may_choose_as_any_rounding_does(choice: list[int], right: bool)
     assert right or match.detail.startswith("output is wrong: relative error")
 
 
+@pytest.mark.parametrize(("times", "right"), [(1, True), (-2, True), (8, False)])
+def test_a_token_that_no_rounding_chooses_for_may_miss_as_tf32_does(times: int, right: bool) -> None:
+    """Token 2 has another expert wherever operands are rounded, by 2^-12, or cut off, by 2^-11. The gate of this candidate is in
+    float32, and its products miss by so many times 2^-12; 3 are allowed (3 * 2^-12 = 7.3e-4, 1.25 * 2^-11 = 6.1e-4). bfloat16
+    rounds 8 times as coarsely, which is 7 from the nearest side."""
+    exact = token([0, 0, 1, 1]).double()
+    sides = [exact, token([0, 0, 0, 1]) * (1 + 2**-12), token([0, 0, 0, 1]) * (1 - 2**-11)]
+    found = token([0, 0, 1, 1]) * (1 + times * 2**-12)
+    match = compare_with_any(found, sides, allowed=STRICT, overlapping=False, where="output")
+    assert match.matches is right
+    assert right or match.detail == "output is wrong: relative error 1.77e-03, allowed 7e-04"
+
+
 def test_one_result_is_compared_as_ever() -> None:
     wrong = token([0, 0, 1, 1]) * 1.001
     match = compare_with_any(wrong, [token([0, 0, 1, 1])], allowed=STRICT, overlapping=False, where="output 2")

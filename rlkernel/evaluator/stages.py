@@ -63,7 +63,7 @@ class Stages:
         self._longer: dict[tuple[str, int | None, bool], tuple[Longer, ...]] = {}
         """A problem's source as it is judged, and how often sizes are halved at least -> longer sizes for a second look."""
         self._varied: dict[tuple[str, bool], tuple[Longer, ...]] = {}
-        """A problem's source as a candidate is right at it -> other values of its sizes."""
+        """A problem's source as a candidate is right at it, and whether sizes are as at full shape -> other values of these."""
         self.places: dict[str, str] | None = None
         """What was wrong with an output -> where its values differ; None where no person asks (`Pool.places`)."""
 

@@ -82,9 +82,10 @@ async def excuse(
         if again.evaluation.matches is False and is_whole(replace(one.problem, source=lighter.source)):
             # whoever is wrong at the full shape is right elsewhere by chance
             return None if isinstance(found, Judged) else replace(again.evaluation, sizes=lighter.sizes)
-        elsewhere |= again.same_work and not again.unfilled
-        decided |= elsewhere
-        if repeated is not None and again.same_work and not again.unfilled:
+        filled = again.same_work and not again.unfilled
+        elsewhere |= filled
+        decided |= filled
+        if repeated is not None and filled:
             blocks = False  # it is wrong where they are filled
             if not repeated:
                 return None

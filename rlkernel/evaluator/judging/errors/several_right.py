@@ -32,14 +32,11 @@ def compare_with_any(
     token as no tf32 does, and its expert's product may be in tf32."""
     sides = [side for side in sides if side.shape == found.shape]
     alike = _alike(sides, allowed)
-    agreed = int(alike.sum()) / max(1, alike.numel())
-    if agreed >= AGREED:
-        allowed = _by_cores(sides, alike, allowed)
 
-    def against(side: torch.Tensor) -> Match:
+    def against(side: torch.Tensor, allowed: Tolerance = allowed) -> Match:
         return compare_tensor(found, side.to(found.dtype), side, allowed=allowed, overlapping=overlapping, where=where)
 
-    if agreed < AGREED:
+    if int(alike.sum()) / max(1, alike.numel()) < AGREED:
         matches = [against(sides[0])]
         matches += [match for side in sides[1:] if (match := against(side)).matches]
         return next((match for match in matches if match.matches), matches[0])
@@ -48,7 +45,7 @@ def compare_with_any(
         missed = _missed(found, side)
         nearer = (missed < least) | (torch.isnan(least) & ~torch.isnan(missed))
         nearest, least = torch.where(nearer, side, nearest), torch.where(nearer, missed, least)
-    return against(nearest)
+    return against(nearest, _by_cores(sides, alike, allowed))
 
 
 def _alike(sides: Sequence[torch.Tensor], allowed: Tolerance) -> torch.Tensor:
@@ -70,14 +67,15 @@ def _by_cores(sides: Sequence[torch.Tensor], alike: torch.Tensor, allowed: Toler
     first = valued(sides[0])
     ordinary = alike & torch.isfinite(first) & (first.abs() <= allowed.huge)
     count = int(ordinary.sum())
-    if len(sides) < 2 or equal_or_wrong(sides[0].dtype) or not count:
+    if equal_or_wrong(sides[0].dtype) or not count:
         return allowed
     values, scale = first[ordinary].double(), _sizes(first, allowed)[ordinary].double().clamp_min(1e-30)
     norm = element = 0.0
     for place, side in enumerate(sides[1:], start=1):
         missed = _missed(first, side)[ordinary].double()
-        most = (missed / scale).kthvalue(max(1, int(USUAL * count))).values
-        usual = missed / scale <= most
+        relative = missed / scale
+        most = relative.kthvalue(max(1, int(USUAL * count))).values
+        usual = relative <= most
         size = torch.linalg.vector_norm(values[usual]).clamp_min(1e-30)
         factor = CUT_FACTOR if place == len(sides) - 1 else NEAREST_FACTOR
         norm = max(norm, factor * float(torch.linalg.vector_norm(missed[usual]) / size))

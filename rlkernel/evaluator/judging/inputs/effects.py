@@ -45,6 +45,8 @@ LATER = EXTREMES | BENDS | SOLVES.keys()
 """Those that are looked for last: what is written as a limit, or as a comparison, is more often one that somebody means."""
 BETWEEN = "between"
 """The name of a stretch between two bounds."""
+WITHOUT_LIMIT = {"eq", "ne", ADD, BETWEEN, *IGNORES, *SOLVES}
+"""Those whose number, if there is one, limits nothing."""
 SELDOM = 1e-3
 """The share of an input's elements below which a stretch is missed by another draw."""
 LAST = 1 << 30
@@ -113,7 +115,7 @@ def _stretches(effects: set[Effect]) -> list[tuple[int, float, float]]:
         (effect.place, effect.number)
         for effect in effects
         if effect.place is not None and effect.number is not None and not effect.whole
-        and math.isfinite(effect.number) and effect.name not in ("eq", "ne", ADD, BETWEEN, *IGNORES)
+        and math.isfinite(effect.number) and effect.name not in WITHOUT_LIMIT
     }  # fmt: skip
     pairs = itertools.pairwise(sorted(bounds))
     return [(place, low, high) for (place, low), (other, high) in pairs if place == other]

@@ -120,6 +120,11 @@ def _axis(tensor: torch.Tensor) -> int:
     return max(axis for axis, size in enumerate(tensor.shape) if size > 1)
 
 
+def _first_axis(tensor: torch.Tensor) -> int:
+    """The first axis that has several elements."""
+    return min(axis for axis, size in enumerate(tensor.shape) if size > 1)
+
+
 def turned_around(tensor: torch.Tensor) -> torch.Tensor:
     """The elements moved along their last axis by about half of it, those at the end to its begin; by one where that gives the
     same. Of numbers that rise, which are bounds of segments, the lengths of the segments are."""
@@ -144,35 +149,37 @@ def copies(given: Sequence[torch.Tensor]) -> tuple[int, ...]:
     return _later([place for place, tensor in enumerate(given) if holds_numbers(tensor) and _may_move(tensor)], given)
 
 
-def whole_copies(given: Sequence[torch.Tensor], again: Sequence[torch.Tensor]) -> tuple[int, ...]:
-    """The same of whole numbers and truth values that are drawn, and in no order. Those that are the same in each draw are turned
-    around, and of a GPU's nothing is said.
-
-    >>> one, other = torch.tensor([3, 0, 2, 1]), torch.tensor([1, 2, 0, 3])
-    >>> whole_copies([one, one, one.sort()[0], one.sort()[0]], [other, other, other.sort()[0], other.sort()[0]])
-    (1,)
-    """
-    return _later(_drawn_whole(given, again), given)
-
-
-def _drawn_whole(given: Sequence[torch.Tensor], again: Sequence[torch.Tensor]) -> list[int]:
+def drawn_whole(given: Sequence[torch.Tensor], again: Sequence[torch.Tensor]) -> list[int]:
     """The places of the inputs of whole numbers or truth values that differ from draw to draw, are in no order, and no symmetric
-    matrices, of which a kernel may read one half."""
+    matrices, of which a kernel may read one half. Those that are the same in each draw are turned around, and of a GPU's nothing
+    is said."""
     pairs = enumerate(zip(given, again, strict=False))
     drawn = [place for place, (one, other) in pairs if _is_told(one) and one.dtype in MASKS and not _equal(one, other)]
     varied = (place for place in drawn if not holds_one_value(given[place]))
     return [place for place in varied if not _is_sorted(given[place]) and not _is_symmetric(given[place])]
 
 
-def repeated(given: Sequence[torch.Tensor], again: Sequence[torch.Tensor]) -> tuple[int, ...]:
-    """The places of the inputs of such numbers of which most rows are copies of each other, as `ids.repeat(batch, 1)` makes them:
-    whoever reads the first row for all would be right. Rows that share memory are one row.
+def whole_copies(given: Sequence[torch.Tensor], drawn: Sequence[int]) -> tuple[int, ...]:
+    """Those of the places of `drawn_whole` that hold the numbers of an earlier one of them.
+
+    >>> one, other = torch.tensor([3, 0, 2, 1]), torch.tensor([1, 2, 0, 3])
+    >>> given, again = [one, one, one.sort()[0], one.sort()[0]], [other, other, other.sort()[0], other.sort()[0]]
+    >>> whole_copies(given, drawn_whole(given, again))
+    (1,)
+    """
+    return _later(drawn, given)
+
+
+def repeated(given: Sequence[torch.Tensor], drawn: Sequence[int]) -> tuple[int, ...]:
+    """Those of which most rows are copies of each other, as `ids.repeat(batch, 1)` makes them: whoever reads the first row for
+    all would be right. Rows that share memory are one row.
 
     >>> one, other = torch.tensor([[3, 0, 2, 1, 7, 6, 4, 5]]), torch.tensor([[1, 2, 0, 3, 5, 4, 7, 6]])
-    >>> repeated([one.repeat(3, 1), one.expand(3, 8), one], [other.repeat(3, 1), other.expand(3, 8), other])
+    >>> given, again = [one.repeat(3, 1), one.expand(3, 8), one], [other.repeat(3, 1), other.expand(3, 8), other]
+    >>> repeated(given, drawn_whole(given, again))
     (0,)
     """
-    return tuple(place for place in _drawn_whole(given, again) if _earlier_rows(given[place]) is not None)
+    return tuple(place for place in drawn if repeats_rows(given[place]))
 
 
 def is_copy(given: Sequence[torch.Tensor], place: int) -> bool:
@@ -188,16 +195,16 @@ def repeats_rows(tensor: torch.Tensor) -> bool:
 def _earlier_rows(tensor: torch.Tensor) -> torch.Tensor | None:
     """How many earlier rows along the first axis that has several are the same, for each of them; None where fewer than half
     are copies, or rows are so short that chance makes them equal."""
-    axis, size = next((axis, size) for axis, size in enumerate(tensor.shape) if size > 1)
-    rows = tensor.movedim(axis, 0).reshape(size, -1)
+    axis = _first_axis(tensor)
+    rows = tensor.movedim(axis, 0).reshape(tensor.shape[axis], -1)
     if rows.shape[1] < SHORT or not tensor.stride(axis):
         return None
     found, kinds = torch.unique(_fingerprints(rows), return_inverse=True)
-    if 2 * len(found) > size:
+    if 2 * len(found) > len(rows):
         return None
     order = kinds.argsort(stable=True)
     earlier = torch.empty_like(kinds)
-    earlier[order] = torch.arange(size, device=kinds.device) - torch.searchsorted(kinds[order], kinds[order])
+    earlier[order] = torch.arange(len(rows), device=kinds.device) - torch.searchsorted(kinds[order], kinds[order])
     return earlier
 
 
@@ -228,8 +235,8 @@ def _may_move(tensor: torch.Tensor) -> bool:
 def set_apart(tensor: torch.Tensor, steps: int) -> torch.Tensor:
     """The slices of a tensor moved on along its first axis that has several, those at the end to its begin: by so many places, or
     by a few of them where that would be all of it."""
-    axis, size = next((axis, size) for axis, size in enumerate(tensor.shape) if size > 1)
-    return tensor.roll(1 + (steps - 1) % (size - 1), axis)
+    axis = _first_axis(tensor)
+    return tensor.roll(1 + (steps - 1) % (tensor.shape[axis] - 1), axis)
 
 
 def rows_set_apart(tensor: torch.Tensor, steps: int) -> torch.Tensor:
@@ -245,7 +252,7 @@ def rows_set_apart(tensor: torch.Tensor, steps: int) -> torch.Tensor:
     if earlier is None:  # in another draw
         return set_apart(tensor, steps) if steps else tensor
     by = earlier * (steps + 1) + steps
-    axis = next(axis for axis, size in enumerate(tensor.shape) if size > 1)
+    axis = _first_axis(tensor)
     rows = tensor.movedim(axis, 0).flatten(1)
     length = rows.shape[1]
     turned = rows.gather(1, (torch.arange(length, device=rows.device) - by[:, None]) % length)

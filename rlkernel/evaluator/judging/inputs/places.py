@@ -64,7 +64,8 @@ def places(
     same, numbered = fixed.fixed_masks(given, again), fixed.fixed_places(given, again)
     consecutive = [place for place in numbered if moves and fixed.is_consecutive(given[place])]
     twins = fixed.copies(given)
-    whole, rows = fixed.whole_copies(given, again), fixed.repeated(given, again)
+    of_whole = fixed.drawn_whole(given, again)
+    whole, rows = fixed.whole_copies(given, of_whole), fixed.repeated(given, of_whole)
     del again
     masks = [place for place, tensor in enumerate(given) if is_mask(tensor) and not _may_count(tensor, given)]
     zeros = any(map(all_zero, given))

@@ -166,7 +166,7 @@ def _change(tensor: torch.Tensor, stress: Stress) -> Change | None:
         return None if stress is Stress.VARIED else Change(scale=_scale(stress))
     # A sum over what is centred altogether would be nothing but roundings.
     shift = half_size(tensor) if lies is Side.TWO else OFF_CENTRE * half_size(tensor - _mean(tensor))
-    return Change(lies, shift, ordered=tensor.shape[-1:] >= (ORDERED,) and stands_in_order(tensor))
+    return Change(lies, shift, ordered=tensor.shape[-1] >= ORDERED and stands_in_order(tensor))
 
 
 def _scale(stress: Stress) -> float:

@@ -31,6 +31,7 @@ from rlkernel.evaluator.judging.inputs.effects import (
     LIMITS,
     SOLVES,
     WATCHED,
+    WITHOUT_LIMIT,
     Effect,
     Watching,
 )
@@ -192,8 +193,7 @@ def _tried(effect: Effect, inputs: Sequence[torch.Tensor]) -> Iterator[Plant]:
 
 def _near(effect: Effect, inputs: Sequence[torch.Tensor]) -> Iterator[Plant]:
     """Large numbers that may show a limit next to zero, where rows of zeros have not."""
-    others = ("eq", "ne", ADD, BETWEEN, *IGNORES, *SOLVES)
-    if _is_little(effect) and not effect.whole and effect.name not in others:
+    if _is_little(effect) and not effect.whole and effect.name not in WITHOUT_LIMIT:
         yield from _large(NEAR, inputs)
 
 
@@ -261,7 +261,7 @@ def _absent(effect: Effect, inputs: Sequence[torch.Tensor]) -> Iterator[Plant]:
 
 def _is_computed(effect: Effect) -> bool:
     """Whether an operator limits what is computed of real numbers, by how large it is."""
-    plain = effect.place is None and not effect.whole and effect.name not in ("eq", "ne", ADD, BETWEEN, *IGNORES, *SOLVES)
+    plain = effect.place is None and not effect.whole and effect.name not in WITHOUT_LIMIT
     return plain and effect.side not in ("nan", "infinite")
 
 

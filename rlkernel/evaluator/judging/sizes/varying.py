@@ -50,8 +50,10 @@ def varied(problem: Problem, profile: DeviceProfile, *, whole: bool = False) -> 
     looks: list[Longer] = []
     plain, every = plain_names(source), counts_of(source)
     leading = batch_names(source) | leading_names(source)
-    most_reduced = sorted(now, key=lambda name: largest_of(now[name]) / largest_of(full[name]))
-    ways = _whole_ways(most_reduced) if whole else _ways(list(now), [name for name in every if name in leading])
+    if whole:
+        ways = _whole_ways(sorted(now, key=lambda name: largest_of(now[name]) / largest_of(full[name])))
+    else:
+        ways = _ways(list(now), [name for name in every if name in leading])
     for names, change, payers in ways:
         paid = {name: map_numbers(_quartered, now.get(name, every[name]), full[name] if name in now else 0) for name in payers}
         other = {name: map_numbers(change, now[name], full[name]) for name in names}
@@ -95,9 +97,13 @@ def _whole_ways(names: list[str]) -> Iterator[Way]:
     """The ways to give one size the value of the full shape."""
     for name in names:
         others = [other for other in names if other != name]
-        yield [name], lambda _, full: full, []
+        yield [name], _whole, []
         if others:
-            yield [name], lambda _, full: full, others
+            yield [name], _whole, others
+
+
+def _whole(number: int, full: int) -> int:
+    return full
 
 
 def _doubled(number: int, full: int) -> int:

@@ -9,7 +9,16 @@ import pytest
 import torch
 from torch import nn
 
-from rlkernel.evaluator.judging.inputs.fixed import borne, fixed_masks, fixed_places, moved_on, turned_around
+from rlkernel.evaluator.judging.inputs.fixed import (
+    borne,
+    drawn_whole,
+    fixed_masks,
+    fixed_places,
+    moved_on,
+    repeated,
+    turned_around,
+    whole_copies,
+)
 from rlkernel.evaluator.judging.inputs.places import places
 from rlkernel.evaluator.judging.inputs.stress import stressed
 from rlkernel.evaluator.messages.judgement import Places, Stress
@@ -104,3 +113,9 @@ def test_what_a_round_has_in_their_place() -> None:
     assert torch.equal(whole, 4.0 * turned_around(TRIANGLE.float()))
     (truths,) = stressed([TRIANGLE.float()], Stress.SCALED, Places(turned=(0,)))
     assert torch.equal(truths, turned_around(TRIANGLE.float()))
+
+
+def test_a_list_of_whole_numbers_has_no_rows_that_are_copies() -> None:
+    one, other = torch.tensor([3, 0, 2, 1, 3, 0, 2, 1, 3]), torch.tensor([1, 2, 0, 3, 1, 2, 0, 3, 1])
+    drawn = drawn_whole([one, one], [other, other])
+    assert (drawn, whole_copies([one, one], drawn), repeated([one, one], drawn)) == ([0, 1], (1,), ())

@@ -3,8 +3,9 @@
     runs of a later piece --+--> the experiment with all of its runs --> numbers.json, pages
     numbers.json -----------'
 
-Arms of equal seed are compared with each other, so they began from one policy, or, where that is not recorded, on one card. A
-later piece therefore has seeds of its own, or goes on with the same policy. Its arms are those of then, at the sizes of then.
+Arms of equal seed are compared with each other where they began from one policy (`rlkernel.report.summary.paired`). A later piece
+whose claims compare its arms with those that are kept therefore goes on with their policy. Its arms are those of then, at the
+sizes of then.
 
 A claim that is younger than the runs that are kept was written after a look at them, and says so. One that was dropped stays.
 """
@@ -82,21 +83,24 @@ def _check(one: Found, new: Sequence[RunRecord], kept: Kept, directory: Path) ->
     if lost := sorted({key for run in kept.runs for key in _keys(run)} - {*COLUMNS, *TRAIN_KEYS, "step"}):
         raise UsageError(f"--add: {directory} keeps {lost[0]}, which would be lost: move it with --archive first")
     short = [replace(run, manifest=manifest(run)) for run in new]
-    for place, run in enumerate(short):
+    for run in short:
         for other in kept.runs:
             if told := _other_scale(one, run, other):
                 name = f"{run.arm} of seed {run.seed}"
                 raise UsageError(f"--add: {name} ran {told} than {directory} keeps: move that with --archive first")
-            if other.seed == run.seed and (other.arm == run.arm or _apart(run.manifest, other.manifest)):
-                what = "is there already" if other.arm == run.arm else "ran from another policy or on another card"
-                raise UsageError(_one_seed(run, f"{other.arm} of seed {other.seed} in {directory} {what}"))
-        for other in short[:place]:
-            if other.seed == run.seed and _of_two_policies(run.manifest, other.manifest):
-                raise UsageError(_one_seed(run, f"{other.arm} of seed {other.seed} beside it ran from another policy"))
+            if other.seed == run.seed and (other.arm == run.arm or _untold(run, other)):
+                what = "is there already" if other.arm == run.arm else "may have begun from another policy, which neither names"
+                told = f"--add: {other.arm} of seed {other.seed} in {directory} {what}"
+                raise UsageError(f"{told}: give {run.arm} of seed {run.seed} another seed")
 
 
-def _one_seed(run: RunRecord, told: str) -> str:
-    return f"--add: {told}, and arms of equal seed share both: give {run.arm} of seed {run.seed} another seed"
+def _untold(run: RunRecord, other: RunRecord) -> bool:
+    """Whether two runs would be taken for such of one policy though neither names its own and they were not on one card."""
+    policies, cards = (
+        [one.manifest.get("policy") for one in (run, other)],
+        [one.manifest["machine"].get("cards") for one in (run, other)],
+    )
+    return not any(policies) and any(cards) and cards[0] != cards[1]
 
 
 def _keys(run: RunRecord) -> set[str]:
@@ -121,23 +125,6 @@ def _other_scale(one: Found, run: RunRecord, other: RunRecord) -> str:
         if any(a != b for a, b in pairs) or run.manifest.get("context") != other.manifest.get("context"):
             return f"as another {run.arm}"
     return ""
-
-
-def _of_two_policies(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two runs are known to have begun from different policies."""
-    policies = [run.get("policy") for run in (one, other)]
-    return all(policies) and policies[0] != policies[1]
-
-
-def _apart(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two runs began from different policies, or, where that is not recorded of both, may have: they were not on one
-    card. Where nothing is recorded of either, neither had weights of its own nor a card."""
-    policies, cards = ([run.get("policy") for run in (one, other)], [run["machine"].get("cards") for run in (one, other)])
-    if all(policies):
-        return _of_two_policies(one, other)
-    if all(cards):
-        return bool(cards[0][0] != cards[1][0])
-    return any(policies) or any(cards)
 
 
 def _sums(one: Mapping[str, Sequence[int]], other: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:

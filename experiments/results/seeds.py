@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from rlkernel.report.claims import Claim, DecidedClaim
 from rlkernel.report.columns import metric_of
-from rlkernel.report.summary import RunRecord, value
+from rlkernel.report.summary import RunRecord, paired, value
 
 
 def seeds_lines(judged: Sequence[DecidedClaim], arms: Mapping[str, Sequence[RunRecord]]) -> list[str]:
@@ -34,10 +34,10 @@ def _told(claim: Claim) -> str:
 
 
 def _pair(claim: Claim, arms: Mapping[str, Sequence[RunRecord]], seed: int) -> str:
-    """What the two runs of a seed have; `-` where there are not both."""
+    """What the two runs of a seed have; `-` where no two are compared."""
     metric = metric_of(claim.metric, claim.higher)
-    sides = ((claim.worse, claim.worse_window or claim.window), (claim.better, claim.window))
-    runs = [(run, window) for arm, window in sides for run in arms.get(arm, ()) if run.seed == seed]
-    found = [value(run, claim.metric, window, claim.among) for run, window in runs]
+    windows = claim.worse_window or claim.window, claim.window
+    pairs = [pair for pair in paired(arms.get(claim.worse, ()), arms.get(claim.better, ())) if pair[0].seed == seed]
+    found = [value(run, claim.metric, window, claim.among) for pair in pairs for run, window in zip(pair, windows, strict=True)]
     known = [one for one in found if one is not None]
-    return " → ".join(metric.show(one, more=1) for one in known) if len(known) == len(sides) else "-"
+    return " → ".join(metric.show(one, more=1) for one in known) if len(known) == len(windows) else "-"

@@ -8,20 +8,20 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from rlkernel.report.columns import is_reward, is_share, metric_of
-from rlkernel.report.summary import RunRecord, Window, compare_seeds, same_reward, value
+from rlkernel.report.summary import RunRecord, Window, compare_seeds, paired, same_reward, value
 from rlkernel.statistics import LEVEL, MOST_SEEDS, Comparison, Interval, detectable, holm, p_text, seeds_needed
 
 LATE = Window(share=0.5)
 """The window that claims are about by default: the second half of a run's measurements."""
 RULE = (
-    "The difference of two arms is taken between runs of equal seed, each averaged over the claim's window, in the "
-    "direction of the claim. The claims of an experiment are one family: p is Student's over the seeds, Holm-adjusted over "
-    "those of the family that have runs, so that runs of further claims may take back a verdict. Reproduced: the 95 % "
-    "interval (Student's, over seeds) lies above 0, and p is at most 0.05; it is small where the interval lies within the "
-    "margin. Not reproduced: the interval lies below 0 with such a p, or wholly within the margin around 0, which is each "
-    "claim's own test and adjusted for no other. Unclear: anything else, and fewer than two seeds. Unclear after "
-    "correction: the interval alone excludes 0, but p is above 0.05. Small, unclear after correction: the same of an "
-    "interval within the margin; there may be a small difference, but none of the margin's size."
+    "The difference of two arms is taken between runs of equal seed that began from one policy, each averaged over the "
+    "claim's window, in the direction of the claim. The claims of an experiment are one family: p is Student's over the "
+    "seeds, Holm-adjusted over those of the family that have runs, so that runs of further claims may take back a verdict. "
+    "Reproduced: the 95 % interval (Student's, over seeds) lies above 0, and p is at most 0.05; it is small where the "
+    "interval lies within the margin. Not reproduced: the interval lies below 0 with such a p, or wholly within the margin "
+    "around 0, which is each claim's own test and adjusted for no other. Unclear: anything else, and fewer than two seeds. "
+    "Unclear after correction: the interval alone excludes 0, but p is above 0.05. Small, unclear after correction: the same "
+    "of an interval within the margin; there may be a small difference, but none of the margin's size."
 )
 AFTER_CORRECTION = "unclear after correction"
 """The word for an interval that excludes 0 beside a corrected p that is above 0.05."""
@@ -183,8 +183,10 @@ def decide_claims(claims: Sequence[Claim], arms: Mapping[str, Sequence[RunRecord
         if level is not None:
             sides = "both windows" if claim.better == claim.worse else "both arms"
             reason = f"{sides} are at {metric_of(claim.metric).exact(level)} in every seed: nothing to tell apart"
-        if difference is None and (own := _finished(claim.better, arms) & _finished(claim.worse, arms)):
-            verdict, reason = Verdict.NOT_RECORDED, _unrecorded(claim, len(own))
+        if difference is None and (own := _finished(claim, arms)):
+            verdict, reason = Verdict.NOT_RECORDED, _unrecorded(claim, own)
+        elif difference is None and _of_two_policies(claim, arms):
+            reason = "runs of equal seed began from different policies"
         if is_reward(claim.metric) and not same_reward([*arms.get(claim.better, ()), *arms.get(claim.worse, ())]):
             verdict, reason = Verdict.NOT_COMPARABLE, "the arms are paid by different rewards"
         decided.append(DecidedClaim(claim, verdict, difference, p, reason, max(1, len(p_values)), level))
@@ -192,17 +194,24 @@ def decide_claims(claims: Sequence[Claim], arms: Mapping[str, Sequence[RunRecord
 
 
 def _level(claim: Claim, arms: Mapping[str, Sequence[RunRecord]]) -> float | None:
-    """What all runs of the seeds that both arms have are at, each in its window; None where one is not."""
-    sides = (arms.get(claim.better, ()), claim.window), (arms.get(claim.worse, ()), claim.worse_window or claim.window)
-    shared = {run.seed for run in sides[0][0]} & {run.seed for run in sides[1][0]}
-    found = [value(run, claim.metric, window, claim.among) for runs, window in sides for run in runs if run.seed in shared]
+    """What all runs that are compared are at, each in its window; None where one is not."""
+    windows = claim.window, claim.worse_window or claim.window
+    pairs = paired(arms.get(claim.better, ()), arms.get(claim.worse, ()))
+    found = [value(run, claim.metric, window, claim.among) for pair in pairs for run, window in zip(pair, windows, strict=True)]
     known = [one for one in found if one is not None]
     return known[0] if known and all(math.isclose(one, known[0], rel_tol=1e-12, abs_tol=1e-12) for one in known) else None
 
 
-def _finished(arm: str, arms: Mapping[str, Sequence[RunRecord]]) -> set[int]:
-    """The seeds of an arm whose runs are finished."""
-    return {run.seed for run in arms.get(arm, ()) if run.finished}
+def _finished(claim: Claim, arms: Mapping[str, Sequence[RunRecord]]) -> int:
+    """The number of pairs of finished runs."""
+    pairs = paired(arms.get(claim.better, ()), arms.get(claim.worse, ()))
+    return sum(run.finished and other.finished for run, other in pairs)
+
+
+def _of_two_policies(claim: Claim, arms: Mapping[str, Sequence[RunRecord]]) -> bool:
+    """Whether both arms have a seed, but from one policy none."""
+    runs, others = arms.get(claim.better, ()), arms.get(claim.worse, ())
+    return bool({run.seed for run in runs} & {run.seed for run in others}) and not paired(runs, others)
 
 
 def _unrecorded(claim: Claim, seeds: int) -> str:

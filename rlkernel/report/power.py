@@ -24,7 +24,7 @@ import numpy as np
 from rlkernel.report.claims import LATE
 from rlkernel.report.columns import is_reward, is_share
 from rlkernel.report.grouping import alike, labels
-from rlkernel.report.summary import RunRecord, Window, per_problem, same_reward, value
+from rlkernel.report.summary import RunRecord, Window, paired, per_problem, same_reward, value
 from rlkernel.statistics import SHARE_DIFFERENCE, Comparison, compare, detectable, seeds_needed
 
 COUNTS = (2, 3, 4, 6, 12)
@@ -107,7 +107,10 @@ def noise(arms: Arms, metric: str, window: Window = LATE) -> Noise:
     twins = [[b - a for a, b in combinations(same, 2)] for seeds in values.values() for same in seeds.values()]
     pairs, errors = [], []
     for first, second in _comparable(arms, metric):
-        common = [seed for seed in arms[first] if values[first][seed] and values[second].get(seed)]
+        alike_seeds = {
+            run.seed for run, _ in paired(*([same[0] for same in arms[arm].values() if same] for arm in (first, second)))
+        }
+        common = [seed for seed in arms[first] if seed in alike_seeds and values[first][seed] and values[second].get(seed)]
         pairs.append([float(np.mean(values[second][seed]) - np.mean(values[first][seed])) for seed in common])
         errors += _problem_error(arms, (first, second), common, metric, window)
     # The differences of twins have the mean 0: nothing is estimated, and every one is a degree of freedom.

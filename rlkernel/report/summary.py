@@ -234,6 +234,23 @@ def value(run: RunRecord, key: str, window: Window, among: str = "") -> float | 
     return sum(known) / len(known) if known and len(known) == len(values) else None
 
 
+def from_one_policy(run: RunRecord, other: RunRecord) -> bool:
+    """Whether two runs began from the same policy. Where one of them did not record its weights, that is known of runs on one
+    card alone. Where neither did, both are of one piece of work: `experiments.results --add` takes no others."""
+    policies = [one.manifest.get("policy") for one in (run, other)]
+    if policies[0] == policies[1]:
+        return True
+    cards = [one.manifest.get("machine", {}).get("cards") for one in (run, other)]
+    return not all(policies) and all(cards) and bool(cards[0][0] == cards[1][0])
+
+
+def paired(runs: Sequence[RunRecord], others: Sequence[RunRecord]) -> list[tuple[RunRecord, RunRecord]]:
+    """The runs of two arms that are compared with each other: those of equal seed that began from one policy. What another policy
+    does is no difference of arms."""
+    other = {run.seed: run for run in others}
+    return [(run, other[run.seed]) for run in runs if run.seed in other and from_one_policy(run, other[run.seed])]
+
+
 def compare_seeds(
     runs: Sequence[RunRecord],
     others: Sequence[RunRecord],
@@ -243,15 +260,13 @@ def compare_seeds(
     among: str = "",
 ) -> Comparison | None:
     """Compare runs with others: the differences seed by seed and, where both recorded outcomes, problem by problem. None without
-    a common seed that has the metric, and for rewards of arms that are paid by different ones. among: a part of the names of the
+    a pair that has the metric, and for rewards of arms that are paid by different ones. among: a part of the names of the
     problems that count."""
     other_window = other_window or window
     if is_reward(key) and not same_reward([*runs, *others]):
         return None
     bounds = SHARE_DIFFERENCE if is_share(key) else None
-    other = {run.seed: run for run in others}
-    pairs = [(run, other[run.seed]) for run in runs if run.seed in other]
-    values = [(a, b, value(a, key, window, among), value(b, key, other_window, among)) for a, b in pairs]
+    values = [(a, b, value(a, key, window, among), value(b, key, other_window, among)) for a, b in paired(runs, others)]
     differences_S = [x - y for _, _, x, y in values if x is not None and y is not None]
     if not differences_S:
         return None

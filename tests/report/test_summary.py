@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from rlkernel.report.summary import (
     Window,
     columns_of,
     compare_seeds,
+    from_one_policy,
     per_problem,
     read_run,
     spread,
@@ -157,6 +159,32 @@ def test_values_are_means_over_a_window(tmp_path: Path) -> None:
     assert value(run, "reward", Window(step=11)) is None
     assert value(run, "train/grad_norm", Window(share=0.5)) == 3.5
     assert value(run, "train/mismatch", Window(share=0.5)) is None
+
+
+@pytest.mark.parametrize(
+    ("mine", "its", "one"),
+    [
+        (("p", "card a"), ("p", "card b"), True),
+        (("p", "card a"), ("q", "card a"), False),
+        (("p", "card a"), (None, "card a"), True),
+        (("p", "card a"), (None, "card b"), False),
+        (("p", "card a"), (None, None), False),  # an old run, which tells nothing
+        (("p", None), (None, None), False),
+        ((None, None), (None, None), True),  # `small` without a GPU
+        ((None, "card a"), (None, "card b"), True),  # of one piece of work: `--add` takes no others
+    ],
+)
+def test_runs_of_equal_seed_are_compared_where_they_began_from_one_policy(
+    mine: tuple[str | None, str | None], its: tuple[str | None, str | None], one: bool, tmp_path: Path
+) -> None:
+    records = []
+    for arm, reward, (policy, card) in (("grpo", 0.2, mine), ("trloo", 0.5, its)):
+        record = read_run(write_run(tmp_path / arm, arm, 0, [row(0, 0.0), row(5, reward)]))
+        facts = {"policy": policy, "machine": {"cards": [card] if card else []}}
+        records.append(replace(record, manifest={**record.manifest, **facts}))
+    assert from_one_policy(*records) is from_one_policy(*reversed(records)) is one
+    found = compare_seeds(records[1:], records[:1], "reward", Window(last=1))
+    assert (found.mean if found else None) == (pytest.approx(0.3) if one else None)
 
 
 def test_rewards_of_arms_that_are_paid_differently_are_not_compared(tmp_path: Path) -> None:

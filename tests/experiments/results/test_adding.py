@@ -11,7 +11,6 @@ import pytest
 
 from experiments import arms
 from experiments.checked_in import read
-from experiments.results.adding import _apart
 from experiments.results.command import main
 from rlkernel.config import Run
 from rlkernel.runs import directory as rundir
@@ -75,8 +74,6 @@ def test_an_arm_of_a_later_piece_goes_on_with_the_same_policy(tmp_path: Path, ke
 @pytest.mark.parametrize(
     ("run", "policy", "timing", "told"),
     [
-        (arms.RLOO_ARM, "policy b", "measured", "ran from another policy or on another card"),
-        (arms.RLOO_ARM, None, "measured", "ran from another policy or on another card"),
         (arms.TRLOO_ARM, "policy a", "measured", "is there already"),
         (arms.RLOO_ARM, "policy a", "modelled", "keeps runs of h200, measured time, and the new ones are of h200, modelled time"),
         (arms.PRESETS["world"].adapt(arms.RLOO_ARM), "policy a", "measured", "and the new ones are of world, measured time"),
@@ -151,29 +148,29 @@ def test_numbers_that_pages_of_today_do_not_have_are_not_lost(
     assert "keeps once_measured, which would be lost" in refused(kept, later, capsys)
 
 
-def test_arms_of_one_piece_began_from_one_policy(tmp_path: Path, kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for run, policy in ((arms.GRPO_ARM, "policy b"), (arms.TRLOO_ARM, "policy c")):
-        made(tmp_path / "later", replace(run, seed=2), 0.5, "card b", policy)
-    assert "trloo of seed 2 beside it ran from another policy" in refused(kept, tmp_path / "later", capsys)
-
-
-@pytest.mark.parametrize(
-    ("mine", "its", "apart"),
-    [
-        (("p", "card a"), ("p", "card b"), False),
-        (("p", "card a"), ("q", "card a"), True),
-        (("p", "card a"), (None, "card a"), False),
-        (("p", "card a"), (None, None), True),  # an old run, which tells nothing
-        (("p", None), (None, None), True),
-        ((None, None), (None, None), False),  # `small` without a GPU
-        ((None, "card a"), (None, None), True),
-    ],
-)
-def test_who_tells_nothing_of_its_policy_is_paired_on_its_own_card_alone(
-    mine: tuple[str | None, str | None], its: tuple[str | None, str | None], apart: bool
+def test_an_arm_that_began_from_another_policy_stands_beside_those_of_its_seed_and_is_compared_with_none(
+    tmp_path: Path, kept: Path
 ) -> None:
-    one, other = ({"policy": policy, "machine": {"cards": [card] if card else []}} for policy, card in (mine, its))
-    assert _apart(one, other) is _apart(other, one) is apart
+    for seed in (0, 1):
+        made(tmp_path / "later", replace(arms.RLOO_ARM, seed=seed), 0.5, "card b", "policy b")
+    assert main(["--runs", str(tmp_path / "later"), "--out", str(kept), "--only", NAME, "--add"]) == 0
+    assert [run.arm for run in read(kept / NAME).runs] == ["grpo"] * 2 + ["trloo"] * 2 + ["rloo"] * 2
+    page = (kept / NAME / "README.md").read_text()
+    assert "| TRLOO ends above GRPO in reward (`trloo` against `grpo`) | `reward` | +0.60 [+0.55, +0.65] |" in page
+    assert "- **TRLOO ends above RLOO in reward**: no finished runs; runs of equal seed began from different policies." in page
+
+
+def test_runs_that_name_no_policy_on_two_cards_are_not_taken_for_one_piece(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert main(["--runs", str(piece(tmp_path / "first", (0, 1), "card a")), "--out", str(out)]) == 0
+    for card, refused_here in (("card a", False), ("card b", True)):
+        made(tmp_path / card, replace(arms.RLOO_ARM, seed=0), 0.5, card, None)
+        capsys.readouterr()
+        assert main(["--runs", str(tmp_path / card), "--out", str(tmp_path / "out"), "--add"]) == (2 if refused_here else 0)
+        told = "is there already" if not refused_here else "grpo of seed 0 in"
+        assert (told in capsys.readouterr().err) is refused_here
 
 
 def test_claims_that_are_younger_than_the_runs_say_so_and_dropped_ones_stay(tmp_path: Path, kept: Path) -> None:

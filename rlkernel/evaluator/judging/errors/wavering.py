@@ -3,8 +3,11 @@
 Float64 tells it where float32 cannot tell numbers apart (`own_error.undecided`), and not where float32 just can: of
 `argmax(tanh(x))` for an x of 8, whoever writes tanh as `2 * sigmoid(2 * x) - 1` has equal numbers where tanh has two neighbours.
 So the reference is called again, with a few units in the last place less of whatever two right kernels may round otherwise. Equal
-numbers get the same change: which of them is named is no question of rounding. None becomes larger, so that a share stays below
-1 and a place within its table; and a count stays what it is.
+numbers get the same change: which of them is named is no question of rounding. None becomes as large as the largest, so that a
+share stays below 1 and a place within its table; and a count stays what it is.
+
+Where a number is held against one that is not rounded, as sums of shares against a level, it matters in which direction it moves.
+So after the first calls, in which numbers lose, they gain in every second one.
 
 It is asked twice: of a round before candidates are judged in it, and of a candidate that gives a few other numbers. At full shape
 there may be one such number in any draw, which is right where another rounding gives it. Source: ours, after Monte Carlo
@@ -35,7 +38,7 @@ MORE_CALLS = 40
 FEW = 1e-3
 """The share of an output that is few."""
 UNITS = 4.0
-"""The most that a number loses, in units in the last place of its dtype."""
+"""The most that a number loses or gains, in units in the last place of its dtype."""
 ADDED = frozenset({
     "addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "convolution", "cumprod", "cumsum", "dot", "linear", "mm", "mv", "prod",
     "sum", "vdot",
@@ -66,7 +69,7 @@ STEPS = 1 << 10
 
 
 class Wavering(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Inside, what such operators give is a little smaller, in a way that `turn` names."""
+    """Inside, what such operators give is a little smaller, or larger, in a way that `turn` names."""
 
     def __init__(self, turn: int) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -80,8 +83,10 @@ class Wavering(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if name in ROUNDED and not (counts and _whole(made)):
             for tensor in made if isinstance(made, (tuple, list)) else (made,):
                 if isinstance(tensor, torch.Tensor) and tensor.dtype in WORDS and tensor.numel():
-                    for part in torch.split(tensor.view(-1), BLOCK) if tensor.is_contiguous() else (tensor,):
-                        part.copy_(moved(part, self._turn))
+                    parts = torch.split(tensor.view(-1), BLOCK) if tensor.is_contiguous() else (tensor,)
+                    largest = max(map(_largest, parts)) if gains(self._turn) else None
+                    for part in parts:
+                        part.copy_(moved(part, self._turn, largest))
         return made
 
 
@@ -134,16 +139,33 @@ def _whole(tensor: torch.Tensor) -> bool:
     return bool(((tensor == tensor.round()) & (tensor.abs() * torch.finfo(tensor.dtype).eps <= 1.0)).all())
 
 
-def moved(tensor: torch.Tensor, turn: int) -> torch.Tensor:
-    """Each number without up to `UNITS` units in the last place, by its own bits. Infinities, zeros and NaN stay.
+def gains(turn: int) -> bool:
+    """Whether numbers become larger in this turn."""
+    return turn >= CALLS and turn % 2 == 1
+
+
+def _largest(tensor: torch.Tensor) -> float:
+    """The largest size of a finite number."""
+    size = tensor.abs()
+    return float(size.where(size.isfinite(), 0.0).amax())
+
+
+def moved(tensor: torch.Tensor, turn: int, largest: float | None = None) -> torch.Tensor:
+    """Each number without up to `UNITS` units in the last place, by its own bits, or with as many more in a turn that `gains`.
+    There one stays that would become as large as the `largest`. Infinities, zeros and NaN stay.
 
     >>> one = moved(torch.tensor([0.5, 3.0, 0.5, float("inf"), 0.0]), 1)
     >>> one[0] == one[2], one[3:], bool(((one[:3] / torch.tensor([0.5, 3.0, 0.5]) - 1).abs() <= 4.5 * 2**-23).all())
     (tensor(True), tensor([inf, 0.]), True)
+    >>> bool((moved(torch.tensor([0.5, 3.0]), CALLS + 1, 3.0) >= torch.tensor([0.5, 3.0])).all())
+    True
     """
     mixed = tensor.view(WORDS[tensor.dtype]).long() * ODD + turn
     for _ in range(2):  # the low bits of what was rounded before are zeros
         mixed = (mixed ^ (mixed >> 29)) * ODD
     share = ((mixed >> 32) % STEPS).to(torch.float64) * (1.0 / STEPS)
-    factor = 1.0 - share * (UNITS * torch.finfo(tensor.dtype).eps)
-    return (tensor.double() * factor).to(tensor.dtype)
+    change = share * (UNITS * torch.finfo(tensor.dtype).eps)
+    if largest is None:
+        return (tensor.double() * (1.0 - change)).to(tensor.dtype)
+    larger = (tensor.double() * (1.0 + change)).to(tensor.dtype)
+    return larger.where(larger.abs() < largest, tensor)

@@ -19,6 +19,10 @@ NEIGHBOURS = torch.tensor([[0.0, 8.5, 9.2, 1.0]])
 """1 - tanh(x) is 2 exp(-2 x): 8.3e-8 and 2.0e-8 there, which are 1.4 and 0.3 times 2^-24, so that tanh gives 1 - 2^-24 and 1."""
 
 
+LEVELS = torch.tensor([[0.5 + 2.0**-24], [0.5], [0.5 + 2.0**-16], [0.5 - 2.0**-16]])
+"""One unit above a sum, the sum itself, and more than two hundred units beside it."""
+
+
 class Answer(nn.Module):
     def __init__(self, answer: Callable[[torch.Tensor], torch.Tensor]) -> None:
         super().__init__()
@@ -92,6 +96,34 @@ def test_each_of_several_neighbours_may_be_the_largest() -> None:
     assert len(turns) == MORE_CALLS
     given = [place for place in range(7) if some_give(torch.tensor([place]), torch.tensor([6]), 0, iter(turns))]
     assert given == [3, 4, 5, 6]
+
+
+def test_sums_of_shares_may_be_larger_as_well_as_smaller() -> None:
+    """The sums are 1/4, 1/2, 3/4 and 1 exactly. One that is a little larger reaches a level just above it, and one that is
+    a little smaller does not reach a level that it is equal to; a level two hundred units away is reached by none."""
+
+    def reached(x: torch.Tensor) -> torch.Tensor:
+        return torch.searchsorted(x.cumsum(-1), LEVELS).squeeze(1)
+
+    def right(found: list[int]) -> bool:
+        turns = with_other_roundings(lambda: Answer(reached), lambda: [x.clone()], 0)
+        return some_give(torch.tensor(found), wanted, 0, turns)
+
+    x = torch.full((4, 4), 0.25)
+    wanted = reached(x)
+    assert wanted.tolist() == [2, 1, 2, 1]
+    assert right([1, 1, 2, 1]) and right([2, 2, 2, 1]) and right([1, 2, 2, 1])
+    assert not right([2, 1, 1, 1]) and not right([2, 1, 2, 2])
+
+
+def test_the_largest_number_stays_the_largest_where_numbers_gain() -> None:
+    x = 1 - torch.arange(4096) * 2.0**-24
+    gained = moved(x, CALLS + 1, 1.0)
+    assert float(gained[0]) == 1.0 and float(gained[1:].max()) < 1.0
+    assert bool((gained >= x).all()) and 0.5 < float((gained > x).double().mean())
+    bits = torch.tensor([float("inf"), float("nan"), 0.0, -0.0])
+    assert moved(bits, CALLS + 1, 1.0).isnan().tolist() == [False, True, False, False]
+    assert moved(bits, CALLS + 1, 1.0)[[0, 2, 3]].tolist() == [float("inf"), 0.0, 0.0]
 
 
 def test_a_reference_that_refuses_such_numbers_is_not_known_to_waver() -> None:

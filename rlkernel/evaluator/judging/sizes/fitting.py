@@ -18,8 +18,8 @@ right. Example: 1024 rows of 8192 are compared as 256 of 512, and not as 512 of 
 Without a GPU a problem keeps its shape for tracing, compiling and modelled time; its results are compared at the reduced sizes,
 which become its `SMALL`. Where none fits well, the smallest that was found is taken, if it can be judged at all. On a GPU
 everything happens at the full shape. A problem is itself replaced by a reduced form only where its reference needs more memory
-than the card has, or more operators than a trace may hold (an unrolled recurrence). The latter has a step before these: one
-constant alone, the largest first, because kernels are often made for the others. What is left is `Unfit`.
+than the card has, or more operators than a trace may hold (an unrolled recurrence), by steps 1 to 5. The latter has a step before
+these: one constant alone, the largest first, because kernels are often made for the others. What is left is `Unfit`.
 """
 
 from __future__ import annotations
@@ -129,11 +129,15 @@ def _fit_whole(
         return Fitted(problem, {}, {}), None
     search = Search(problem, profile, fits, None)
     found = search.run(_families(problem)[::-1])
+    if found is None and search.usable and (literal := hoisted(problem.source)) != problem.source:
+        other = Search(replace(problem, source=literal), profile, fits, None)
+        found = other.run(_families(other.problem)[::-1])
+        search = search if found is None else other
     if found is None:
         found = search.halve_one_by_one()
     if found is None:
         return Unfit(problem, search.why), None
-    source = resize(problem.source, found, name=problem.name) if found else problem.source
+    source = resize(search.problem.source, found, name=problem.name) if found else problem.source
     return Fitted(replace(problem, source=source), found, {}), search.last
 
 

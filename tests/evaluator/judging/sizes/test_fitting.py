@@ -253,6 +253,16 @@ def test_a_recurrence_is_shortened_until_its_trace_is_not_too_long() -> None:
     assert on_cpu.whole == {"length": 2048} and describe([on_cpu])["resized"] == {"level1/x": {"length": 2048}}
 
 
+def test_a_recurrence_whose_sizes_have_no_name_is_shortened_too() -> None:
+    text = RECURRENT.replace("length = 4096\nwidth = 64\n", "").replace("torch.rand(length, width)", "torch.rand(4096, 64)")
+    for found in (fitted(fit_for_gpu(problem(text), 1 << 40)), fitted(fit_for_cpu(problem(text)))):
+        assert found.whole == {"SIZE_4096": 2048}
+        assert load_reference(found.problem.source, small=False).inputs(0)[0].shape == (2048, 64)
+    # Half of the bytes that 4096 x 4096 inputs and results need: a size without a name, made smaller on a card.
+    half = fitted(fit_for_gpu(problem(LITERAL), need(LITERAL, "x").gpu_bytes // 2))
+    assert half.whole == {"SIZE_4096": 2048}
+
+
 def test_of_many_sizes_only_the_one_that_makes_a_trace_too_long_is_reduced() -> None:
     # The width is larger and comes first, but no width makes the trace shorter.
     wide = RECURRENT.replace("width = 64", "width = 8192")

@@ -172,7 +172,8 @@ def whole_copies(given: Sequence[torch.Tensor], drawn: Sequence[int]) -> tuple[i
 
 def repeated(given: Sequence[torch.Tensor], drawn: Sequence[int]) -> tuple[int, ...]:
     """Those of which most rows are copies of each other, as `ids.repeat(batch, 1)` makes them: whoever reads the first row for
-    all would be right. Rows that share memory are one row.
+    all would be right. Rows that share memory are one row. drawn: those of `drawn_whole`, or of consecutive places, which
+    `torch.arange(length).repeat(batch, 1)` gives each sequence.
 
     >>> one, other = torch.tensor([[3, 0, 2, 1, 7, 6, 4, 5]]), torch.tensor([[1, 2, 0, 3, 5, 4, 7, 6]])
     >>> given, again = [one.repeat(3, 1), one.expand(3, 8), one], [other.repeat(3, 1), other.expand(3, 8), other]

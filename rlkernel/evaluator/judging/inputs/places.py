@@ -62,10 +62,11 @@ def places(
     again = tensors_of(draw(other)) if stress in UNEVEN or any(map(fixed.may_be_fixed, given)) else []
     drawn = _drawn(given, again) if stress in UNEVEN else ()
     same, numbered = fixed.fixed_masks(given, again), fixed.fixed_places(given, again)
-    consecutive = [place for place in numbered if moves and fixed.is_consecutive(given[place])]
+    consecutive = [place for place in numbered if fixed.is_consecutive(given[place])]
     twins = fixed.copies(given)
     of_whole = fixed.drawn_whole(given, again)
     whole, rows = fixed.whole_copies(given, of_whole), fixed.repeated(given, of_whole)
+    positions = fixed.repeated(given, consecutive)
     del again
     masks = [place for place, tensor in enumerate(given) if is_mask(tensor) and not _may_count(tensor, given)]
     zeros = any(map(all_zero, given))
@@ -81,9 +82,11 @@ def places(
         def bears(turned: tuple[int, ...], moved: tuple[int, ...]) -> bool:
             return bearing.bears(Places(turned=turned, moved=moved))
 
-        turned, moved = fixed.borne(same, numbered, consecutive, bears)
-        tries = dict.fromkeys((Places(apart=(*twins, *whole), rows=rows), Places(apart=twins)))
+        pairs = ((*whole,), (*rows, *positions)), ((*whole,), rows), ((), positions), ((), ())
+        tries = dict.fromkeys(Places(apart=(*twins, *of_copies), rows=of_rows) for of_copies, of_rows in pairs)
         apart = next((one for one in tries if one != NOWHERE and bearing.bears(one)), NOWHERE)
+        numbered = tuple(place for place in numbered if place not in apart.rows)
+        turned, moved = fixed.borne(same, numbered, consecutive if moves else (), bears)
         found = replace(found, turned=turned, moved=moved, apart=apart.apart, rows=apart.rows)
     if stress is not Stress.EXTREME or not drawn:
         return found

@@ -19,6 +19,7 @@ from torch import nn
 from rlkernel.evaluator.gpu.exact import measured
 from rlkernel.evaluator.judging.errors.comparison import Match, compare_tensor
 from rlkernel.evaluator.judging.errors.error_passes import ByTorch, Measure
+from rlkernel.evaluator.judging.errors.jumping import right_by_some
 from rlkernel.evaluator.judging.errors.own_error import UNSTEADY, OwnError, steady
 from rlkernel.evaluator.judging.errors.several_right import compare_with_any
 from rlkernel.evaluator.judging.errors.tolerance import beside, of_state, tolerance
@@ -98,13 +99,19 @@ class _Side:
         return compare_tensor(self.found, self.wanted, measure, allowed=allowed, overlapping=shared, where=self.where)
 
 
-def _by_roundings(side: _Side, place: int, made: Call, draw: Callable[[], list[Any]], precision: Precision) -> bool:
-    """Whether an output of whole numbers is one that roundings may give."""
-    if not equal_or_wrong(side.wanted.dtype):
-        return False
+def _by_roundings(
+    side: _Side, limit: Tolerance, place: int, made: Call, draw: Callable[[], list[Any]], precision: Precision
+) -> bool:  # fmt: skip
+    """Whether an output is one that roundings may give, because they decide whole numbers in it, or in what it is made of."""
     turns = with_other_roundings(lambda: copy.deepcopy(made.model), draw, made.seed)
     with judging(precision):  # as ever: what cuDNN ships with is tf32
-        return some_give(side.found, side.wanted, place, turns)
+        if equal_or_wrong(side.wanted.dtype):
+            return some_give(side.found, side.wanted, place, turns)
+        if side.exact.shape != side.found.shape:
+            return False
+        shared = overlapping(side.found)
+        match = right_by_some(side.found, side.exact, place, turns, allowed=limit, overlapping=shared, where=side.where)
+        return match is not None
 
 
 def look_closer(
@@ -135,7 +142,7 @@ def _look(
     limits = [tolerance(one.wanted.dtype, steady(one.own), precision) for one in sides[: len(outputs)]]
     for place, (side, limit) in enumerate(zip(sides, limits, strict=False)):
         match = side.match(limit, precision)
-        if not match.matches and not (match.numeric and _by_roundings(side, place, made, draw, precision)):
+        if not match.matches and not (match.numeric and _by_roundings(side, limit, place, made, draw, precision)):
             return match
     for side, changed in zip(sides[len(outputs) :], state.values(), strict=True):
         allowed = of_state(side.wanted.dtype, steady(side.own), wanted[: len(outputs)], limits, precision)

@@ -50,7 +50,7 @@ from rlkernel.evaluator.judging.references.reference_calls import (
 )
 from rlkernel.evaluator.judging.rounds import Expected, fates
 from rlkernel.evaluator.messages.judgement import Balance, Edge, InputFate, Places, Planting, Stress, Tolerance
-from rlkernel.evaluator.program.codes import equal_or_wrong, valued, widened
+from rlkernel.evaluator.program.codes import valued, widened
 from rlkernel.evaluator.program.tensors import copy_of, flatten, lent
 
 BALANCED = "operands out of half precision's range"
@@ -158,7 +158,7 @@ class Construction:
         own_of_state = dict(zip(changed, map(steady, errors[len(found) :]), strict=True))
         errors = errors[: len(found)]
         allowed = tuple(tolerance(f.dtype, error, self.precision) for f, error in zip(found, errors, strict=True))
-        whole_numbers, alone = any(equal_or_wrong(t.dtype) for t in found), not (self.calls and changed)
+        alone = not (self.calls and changed)
         expected = Expected(
             structure, tuple(found), tuple(exact), tuple(after), tuple(before), told, allowed, beside=beside,
             choices=self._choices, rounded=other_choices(errors, cores),
@@ -171,7 +171,7 @@ class Construction:
             ordinary=stress is Stress.NONE and not (self.plan.other or self.perturbed or self.balance or self.planting),
             lent=tuple(lent(f, after) for f in found),
             blame=self.plan.blame(inputs, forward_seed) if self.perturbed and not self.calls else None,
-            otherwise=otherwise(self.plan, self._build, inputs, forward_seed) if whole_numbers and alone else None,
+            otherwise=otherwise(self.plan, self._build, inputs, forward_seed) if alone else None,
         )  # fmt: skip
         given, self._given = self._given, {}
         self.calls += 1

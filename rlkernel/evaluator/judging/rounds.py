@@ -10,6 +10,7 @@ import torch
 
 from rlkernel.evaluator.judging.errors.choices import Choice
 from rlkernel.evaluator.judging.errors.comparison import LENT, Match, bits, compare_structure, compare_tensor
+from rlkernel.evaluator.judging.errors.jumping import right_by_some
 from rlkernel.evaluator.judging.errors.own_error import OwnError
 from rlkernel.evaluator.judging.errors.place import place_of
 from rlkernel.evaluator.judging.errors.several_right import compare_with_any
@@ -54,7 +55,7 @@ class Expected:
     blame: Callable[[Sequence[torch.Tensor]], str] | None = None
     """Stands behind the note, found from the wrong outputs: which parameters they ignore."""
     otherwise: Callable[[], Iterable[Sequence[torch.Tensor]]] | None = None
-    """What the reference gives with other roundings, where an output holds whole numbers."""
+    """What the reference gives with other roundings."""
 
     @property
     def made(self) -> list[tuple[torch.Tensor, Tolerance]]:
@@ -122,6 +123,11 @@ def compare_round(
             match = Match(True, "") if chosen else match
         if not match.matches and match.numeric and equal_or_wrong(found.dtype) and expected.otherwise is not None:
             match = Match(True, "") if some_give(found, expected.reference[index], index, expected.otherwise()) else match
+        elif not match.matches and match.numeric and expected.otherwise is not None:
+            match = right_by_some(
+                found, expected.exact[index], index, expected.otherwise(), allowed=expected.allowed[index],
+                overlapping=overlapping[index], where=where,
+            ) or match  # fmt: skip
         error = max(error, match.error)
         if not match.matches:
             blame = expected.blame(tensors) if expected.blame is not None and match.numeric else ""

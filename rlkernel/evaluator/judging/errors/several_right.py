@@ -40,9 +40,9 @@ def compare_with_any(
         matches = [against(sides[0])]
         matches += [match for side in sides[1:] if (match := against(side)).matches]
         return next((match for match in matches if match.matches), matches[0])
-    nearest, least = sides[0], _missed(found, sides[0])
+    nearest, least = sides[0], distance(found, sides[0])
     for side in sides[1:]:
-        missed = _missed(found, side)
+        missed = distance(found, side)
         nearer = (missed < least) | (torch.isnan(least) & ~torch.isnan(missed))
         nearest, least = torch.where(nearer, side, nearest), torch.where(nearer, missed, least)
     return against(nearest, _by_cores(sides, alike, allowed))
@@ -50,15 +50,18 @@ def compare_with_any(
 
 def _alike(sides: Sequence[torch.Tensor], allowed: Tolerance) -> torch.Tensor:
     """The elements in which all sides are alike."""
-    first = valued(sides[0])
-    if equal_or_wrong(sides[0].dtype):
-        limit = torch.zeros((), device=first.device)
-    else:
-        limit = min(allowed.element, ALIKE) * _sizes(first, allowed)
-    alike = torch.ones(first.shape, dtype=torch.bool, device=first.device)
+    alike = torch.ones(sides[0].shape, dtype=torch.bool, device=sides[0].device)
     for side in sides[1:]:
-        alike &= _missed(first, side) <= limit
+        alike &= ~unlike(sides[0], side, min(allowed.element, ALIKE), allowed)
     return alike
+
+
+def unlike(first: torch.Tensor, side: torch.Tensor, limit: float, allowed: Tolerance) -> torch.Tensor:
+    """The elements in which two results differ by more than the `limit`, relative to |element| + root mean square."""
+    values = valued(first)
+    if equal_or_wrong(first.dtype):
+        return distance(values, side) > 0
+    return distance(values, side) > limit * _sizes(values, allowed)
 
 
 def _by_cores(sides: Sequence[torch.Tensor], alike: torch.Tensor, allowed: Tolerance) -> Tolerance:
@@ -72,7 +75,7 @@ def _by_cores(sides: Sequence[torch.Tensor], alike: torch.Tensor, allowed: Toler
     values, scale = first[ordinary].double(), _sizes(first, allowed)[ordinary].double().clamp_min(1e-30)
     norm = element = 0.0
     for place, side in enumerate(sides[1:], start=1):
-        missed = _missed(first, side)[ordinary].double()
+        missed = distance(first, side)[ordinary].double()
         relative = missed / scale
         most = relative.kthvalue(max(1, int(USUAL * count))).values
         usual = relative <= most
@@ -92,7 +95,7 @@ def _sizes(values: torch.Tensor, allowed: Tolerance) -> torch.Tensor:
     return size + rms
 
 
-def _missed(found: torch.Tensor, side: torch.Tensor) -> torch.Tensor:
+def distance(found: torch.Tensor, side: torch.Tensor) -> torch.Tensor:
     """How far each element is from a side's: 0 where both are infinite alike, or no numbers."""
     found, side = valued(found), valued(side)
     if equal_or_wrong(found.dtype):

@@ -10,8 +10,8 @@ Where a number is held against one that is not rounded, as sums of shares agains
 So after the first calls, in which numbers lose, they gain in every second one.
 
 It is asked twice: of a round before candidates are judged in it, and of a candidate that gives a few other numbers. At full shape
-there may be one such number in any draw, which is right where another rounding gives it. Source: ours, after Monte Carlo
-arithmetic.
+there may be one such number in any draw, which is right where another rounding gives it. So it is with real numbers that are made
+of such ones (`jumping.py`). Source: ours, after Monte Carlo arithmetic.
 """
 
 from __future__ import annotations
@@ -62,6 +62,11 @@ ROUNDED = ADDED | {
 }  # fmt: skip
 """Operators whose last bits are nobody's mistake. A sum, a difference and a product of two numbers are exact everywhere, and so
 is what only moves numbers or compares them."""
+JUMPING = frozenset({
+    "argmax", "argmin", "argsort", "bucketize", "ceil", "eq", "floor", "floor_divide", "fmod", "frac", "ge", "gt", "heaviside",
+    "histc", "le", "lt", "ne", "remainder", "round", "searchsorted", "sgn", "sign", "sort", "topk", "trunc",
+})  # fmt: skip
+"""Operators that make quite another number of one that is a little larger, besides those that make whole numbers."""
 WORDS = {torch.float64: torch.int64, torch.float32: torch.int32, torch.float16: torch.int16, torch.bfloat16: torch.int16}
 ODD = 0x9E3779B97F4A7C15 - (1 << 64)
 """What spreads neighbouring bits over a word."""
@@ -74,12 +79,15 @@ class Wavering(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __init__(self, turn: int) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._turn = turn
+        self.jumps = False
+        """Whether an operator was called that jumps."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
         name, kwargs = base_name(str(func)), dict(kwargs or {})
-        given = (one for one in (*args, *kwargs.values()) if isinstance(one, torch.Tensor))
+        given = [one for one in (*args, *kwargs.values()) if isinstance(one, torch.Tensor)]
         counts = name in ADDED and all(map(_whole, given))
         made = func(*args, **kwargs)
+        self.jumps = self.jumps or _jumps(name, given, made)
         if name in ROUNDED and not (counts and _whole(made)):
             for tensor in made if isinstance(made, (tuple, list)) else (made,):
                 if isinstance(tensor, torch.Tensor) and tensor.dtype in WORDS and tensor.numel():
@@ -88,6 +96,14 @@ class Wavering(TorchDispatchMode):  # type: ignore[no-untyped-call]
                     for part in parts:
                         part.copy_(moved(part, self._turn, largest))
         return made
+
+
+def _jumps(name: str, given: Sequence[torch.Tensor], made: Any) -> bool:
+    """Whether an operator jumps somewhere, which was given these tensors."""
+    if not any(one.is_floating_point() for one in given):
+        return False
+    results = made if isinstance(made, (tuple, list)) else (made,)
+    return name in JUMPING or any(isinstance(one, torch.Tensor) and equal_or_wrong(one.dtype) for one in results)
 
 
 def wavers(turns: Iterable[Sequence[torch.Tensor]], outputs: Sequence[torch.Tensor]) -> float:
@@ -103,18 +119,20 @@ def with_other_roundings(
     build: Callable[[], nn.Module], inputs: Callable[[], list[Any]], seed: int,
     within: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Iterator[Sequence[torch.Tensor]]:  # fmt: skip
-    """The outputs of a reference with other roundings, again and again; none any more where it refuses them. build, inputs: the
-    module and the arguments that gave the usual ones, as they were before. within: what bounds each call, because what ends where
-    two numbers are equal may not end where roundings part them."""
+    """The outputs of a reference with other roundings, again and again; none any more where it refuses them, or where it does not
+    jump, so that they would be the same. build, inputs: the module and the arguments that gave the usual ones, as they were
+    before. within: what bounds each call, because what ends where two numbers are equal may not end where roundings part them."""
     for turn in range(MORE_CALLS):
         try:
             with within():
                 model, given = build(), inputs()
-                with Wavering(turn):
+                with Wavering(turn) as wavering:
                     found = tensors_of(call(model, given, seed))
         except Exception:  # a reference may refuse such numbers in its own way, and a card may be full
             return
         yield found
+        if not wavering.jumps:
+            return
 
 
 def some_give(found: torch.Tensor, wanted: torch.Tensor, place: int, turns: Iterable[Sequence[torch.Tensor]]) -> bool:

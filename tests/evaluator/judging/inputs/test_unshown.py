@@ -353,6 +353,27 @@ def test_what_guards_a_slice_is_shown_with_zeros_in_what_has_one_number_for_each
     assert plants_of(load_reference(source, small=False), source) == found
 
 
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        ("gradient / (0.9 * square + gradient.square()).sqrt().clamp(min=1e-8)", Plant(0, (0.0,), also=(1,))),
+        (
+            "(gradient - square) / (gradient - square).norm(dim=1, keepdim=True).clamp(min=1e-6)",
+            Plant(0, (0.0,), along=(-1,), also=(1,)),
+        ),
+        ("gradient / torch.maximum((gradient - square).norm(), torch.tensor(1e-6))", None),  # rows leave some of a whole norm
+        (
+            "gradient / (rate + gradient.square().mean(1)).sqrt().clamp(min=1e-8)[:, None]",
+            Plant(0, (0.0,), along=(-1,), also=(1, 2)),
+        ),
+        ("1.0 / ((gradient - square).norm(dim=1) * (gradient - square).norm(dim=1).clamp(min=1e-6))", None),  # infinity there
+    ],
+)
+def test_limits_of_what_several_inputs_make_are_shown_where_all_of_them_are_zero(answer: str, found: Plant | None) -> None:
+    source = SEVERAL.format(answer=answer)
+    assert plants_of(load_reference(source, small=False), source) == (() if found is None else (found,))
+
+
 @pytest.mark.parametrize("plant", [ROWS, COLUMNS])
 def test_slices_and_what_has_one_number_for_each_are_zero_at_the_same_places(plant: Plant) -> None:
     inputs = [torch.ones(64, 32), torch.ones(64), torch.ones(32)]

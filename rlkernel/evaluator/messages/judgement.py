@@ -244,8 +244,9 @@ class Moved:
     shift: float = 0.0
     """What is added behind the scale."""
     part: int = 0
-    """Which of its `parts` along the first axis is moved."""
+    """Which of its `parts` along an axis is moved."""
     parts: int = 1
+    axis: int = 0
 
 
 Planting = NumbersOfArguments | Plant | Met | Repeated | Pressed | Resized | OneSided | Labelled | Emptied | Enlarged | Moved

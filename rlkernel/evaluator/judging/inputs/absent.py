@@ -2,7 +2,8 @@
 
 `(loss * mask).sum() / mask.sum().clamp(min=1)` is zero where a mask leaves nothing, and NaN for who forgets the limit; of
 `where(top == 0, 0, range / top)` black pixels show it, and no other numbers. So zeros are planted: in rows of masks and in all of
-a mask, and in slices of other inputs along one axis or another. Source: ours.
+a mask, and in slices of other inputs along one axis or another. What several inputs make may be nothing only where all of them
+are, as `(x - y).norm().clamp(min=1e-6)` is: zeros at the same places of several come last. Source: ours.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 import torch
 
 from rlkernel.evaluator.judging.inputs.effects import EXTREMES, LIMITS, Effect
+from rlkernel.evaluator.judging.inputs.guards import bared, bared_slices
 from rlkernel.evaluator.judging.references.reference_calls import holds_truths
 from rlkernel.evaluator.messages.judgement import Plant
 from rlkernel.evaluator.program.codes import holds_numbers
@@ -44,13 +46,17 @@ def is_of_nothing(effect: Effect) -> bool:
 
 
 def absences(inputs: Sequence[torch.Tensor]) -> Iterator[Plant]:
-    """Zeros in slices, the mildest first: of masks in rows and then in all of them, of other numbers along each axis."""
+    """Zeros in slices, the mildest first: of masks in rows and then in all of them, of other numbers along each axis, and of
+    several inputs at once."""
     masks = [place for place, tensor in enumerate(inputs) if tensor.numel() > 1 and _hides(tensor)]
     yield from (Plant(place, (0.0,), along=(-1,)) for place in masks if inputs[place].dim() > 1)
     yield from (Plant(place, (0.0,), along=tuple(range(inputs[place].dim()))) for place in masks)
-    for place, tensor in enumerate(inputs):
-        if place not in masks and holds_numbers(tensor) and tensor.dim() > 1:
-            yield from (Plant(place, (0.0,), along=(axis,)) for axis in range(-1, -tensor.dim() - 1, -1))
+    others = [place for place, tensor in enumerate(inputs) if place not in masks and holds_numbers(tensor) and tensor.numel() > 1]
+    for place in others:
+        axes = range(-1, -inputs[place].dim() - 1, -1) if inputs[place].dim() > 1 else ()
+        yield from (Plant(place, (0.0,), along=(axis,)) for axis in axes)
+    yield from bared(inputs, others)
+    yield from bared_slices(inputs, others)
 
 
 def _hides(tensor: torch.Tensor) -> bool:

@@ -29,10 +29,12 @@ from rlkernel.evaluator.program.value_lengths import MASKS
 WHERE = {"nonzero", "nonzero_static", "index", "index_put", "masked_select"}
 """Operators of which a mask says what takes part."""
 EQUAL = {"eq"}
+SCATTERS = {"scatter", "scatter_add", "index_add"}
+"""Operators whose index says what each row has chosen."""
 FEWEST = 16
 """The elements of the smallest mask that is looked at: fewer spread unevenly by chance."""
 MOST_BIASES = 256
-"""The most numbers of a parameter of which one is moved alone."""
+"""The most numbers of a parameter, or columns of an input, of which one is moved alone."""
 GROWN = 1.5
 """How many times its usual share one choice takes at least where it is crowded."""
 
@@ -52,9 +54,16 @@ class _Watching(TorchDispatchMode):  # type: ignore[no-untyped-call]
         elif name in EQUAL and args[0].dtype in WHOLE:
             self._see([made])
         elif name == "bincount":
-            self.largest = max(self.largest, float(made.max() / made.sum()) if made.numel() and made.any() else 0.0)
-            self.masks += made.numel()
+            self._count(made)
+        elif name in SCATTERS and (index := by_name(func, args, kwargs)["index"]).numel() >= FEWEST:
+            self._count(index.unique(return_counts=True)[1])
         return made
+
+    def _count(self, counts: torch.Tensor) -> None:
+        """Notes how many rows have taken each choice."""
+        self.masks += counts.numel()
+        if counts.numel() and counts.any():
+            self.largest = max(self.largest, float(counts.max() / counts.sum()))
 
     def _see(self, masks: Sequence[torch.Tensor]) -> None:
         for mask in masks:
@@ -65,7 +74,7 @@ class _Watching(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 def may_crowd(program: Program) -> bool:
     """Whether a reference may choose between rows."""
-    return bool(operators_of(program) & (WHERE - {"index", "index_put"} | EQUAL | {"bincount"}))
+    return bool(operators_of(program) & (WHERE - {"index", "index_put"} | EQUAL | SCATTERS | {"bincount"}))
 
 
 def crowded_of(reference: SeededReference, *, until: float = math.inf) -> tuple[Moved, ...]:
@@ -83,11 +92,19 @@ def crowded_of(reference: SeededReference, *, until: float = math.inf) -> tuple[
 
 
 def _tried(reference: SeededReference) -> Iterator[Moved]:
-    """Ways to let one choice take more, the mildest first: a bias of one alone, then all of an input."""
+    """Ways to let one choice take more, the mildest first: a bias of one alone, a column of an input, then all of an input."""
     flat = {name: t.numel() for name, t in free_parameters(reference, reference.model(0)).items() if t.dim() == 1}
     biases = [(name, count) for name, count in flat.items() if 1 < count <= MOST_BIASES][:MOST_TENSORS]
-    inputs = movable(tensors_of(reference.inputs(0)))[:MOST_TENSORS]
+    given = tensors_of(reference.inputs(0))
+    inputs = movable(given)[:MOST_TENSORS]
+    columns = [
+        (place, given[place].shape[-1])
+        for place in inputs
+        if given[place].dim() > 1 and 1 < given[place].shape[-1] <= MOST_BIASES
+    ]
     for shift, (name, count) in itertools.product(SHIFTS, biases):
         yield Moved(None, name, shift=shift, part=count // 2, parts=count)
+    for shift, (place, count) in itertools.product(SHIFTS, columns):
+        yield Moved(place, shift=shift, part=count // 2, parts=count, axis=-1)
     for shift, place in itertools.product(SHIFTS, inputs):
         yield from (Moved(place, shift=by) for by in (shift, -shift))

@@ -4,6 +4,10 @@ What is guarded may be zero only where several inputs are at once: a moment and 
 zeros does not show it. So zeros are planted at the same places of all inputs of one shape. What one input shows alone is shown by
 rows that are next to nothing (`edges`).
 
+Adafactor guards the mean square of each row, beside a running mean with one number for each. So zeros are planted in whole
+slices, too, and in what has one number for each of them. There is a round where the answer without the guard would be another
+one, if no other zeros show that.
+
 Of 0 / (0 + 1e-8) it shows whether there is a guard, and not how large it is: in a step of Adam the moment that is divided must
 not be zero where the other one and the gradient are. So it is tried, too, to leave out one of these inputs, and there is a round
 where a guard four times as large gives something else. Source: ours.
@@ -31,6 +35,8 @@ MOST = 2.0**-6
 LARGER = 4.0
 MOST_TRIED = 8
 """Inputs that are left out, one after the other."""
+MOST_SLICES = 2
+"""Rounds with zeros in whole slices: of each axis of a matrix one."""
 APART = 1e-2
 """By how much of its norm an output is another one at least."""
 
@@ -53,13 +59,17 @@ def bare(operand: torch.Tensor, number: float) -> torch.Tensor:
 
 def bared(inputs: Sequence[torch.Tensor], places: Sequence[int]) -> Iterator[Plant]:
     """Zeros at the same places of all inputs of one shape, of those at these places: single ones, and whole rows."""
-    alike = groupby(sorted(places, key=lambda place: tuple(inputs[place].shape)), key=lambda place: inputs[place].shape)
-    for shape, group in alike:
-        first, *others = group
+    for shape, (first, *others) in _alike(inputs, places):
         if others:
             yield Plant(first, (0.0,), also=tuple(others))
             if len(shape) > 1:
                 yield Plant(first, (0.0,), along=(-1,), also=tuple(others))
+
+
+def _alike(inputs: Sequence[torch.Tensor], places: Sequence[int]) -> Iterator[tuple[torch.Size, list[int]]]:
+    """The inputs of each shape, of those at these places."""
+    ordered = sorted(places, key=lambda place: tuple(inputs[place].shape))
+    yield from ((shape, list(group)) for shape, group in groupby(ordered, key=lambda place: inputs[place].shape))
 
 
 def bared_but_one(inputs: Sequence[torch.Tensor], places: Sequence[int]) -> Iterator[Plant]:
@@ -71,15 +81,32 @@ def bared_but_one(inputs: Sequence[torch.Tensor], places: Sequence[int]) -> Iter
             yield Plant(first, (0.0,), also=tuple(others))
 
 
-class _Larger(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Guards are larger inside."""
+def bared_slices(inputs: Sequence[torch.Tensor], places: Sequence[int]) -> Iterator[Plant]:
+    """Zeros in whole slices of all inputs of one shape, and in those that have one number for each slice: along each axis, the
+    last one first."""
+    for shape, group in _alike(inputs, places):
+        for axis in range(-1, -len(shape) - 1, -1) if len(shape) > 1 else ():
+            kept, left = list(shape), list(shape)
+            kept[axis] = 1
+            del left[axis]
+            beside = [place for place in places if list(inputs[place].shape) in (kept, left) and place not in group]
+            if beside:
+                yield Plant(group[0], (0.0,), along=(axis,), also=(*group[1:], *beside))
+
+
+class _Resized(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Guards are so many times as large inside."""
+
+    def __init__(self, factor: float) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._factor = factor
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
         options = dict(kwargs or {})
         number: Any = by_name(func, args, options).get("other")
         if base_name(str(func)) == ADD and is_guard(number):
             options.pop("other", None)
-            args = (args[0], LARGER * number, *args[2:])
+            args = (args[0], self._factor * number, *args[2:])
         return func(*args, **options)
 
 
@@ -89,16 +116,36 @@ def sized(
     """What shows how large a guard is, at most one. draw: the arguments of forward with what is planted, which a call may
     change."""
     for plant in islice(bared_but_one(inputs, places), MOST_TRIED):
-        if usual.borne(model, draw(plant)) and _matters(usual, model, partial(draw, plant)):
+        if usual.borne(model, draw(plant)) and _matters(usual, model, partial(draw, plant), LARGER):
             return [plant]
     return []
 
 
-def _matters(usual: Usual, model: nn.Module, draw: Callable[[], list[Any]]) -> bool:
-    """Whether it matters how large a guard is."""
+def sliced(
+    usual: Usual, model: nn.Module, inputs: Sequence[torch.Tensor], places: Sequence[int], draw: Callable[[Plant], list[Any]],
+    known: Sequence[Plant],
+) -> list[Plant]:  # fmt: skip
+    """What shows that a guard is there with zeros in whole slices, where none of the known ones does."""
+    tried = list(islice(bared_slices(inputs, places), MOST_TRIED))
+    if not tried or any(_matters(usual, model, partial(draw, plant), 0.0) for plant in known):
+        return []
+    showing = (plant for plant in tried if usual.borne(model, draw(plant)) and _matters(usual, model, partial(draw, plant), 0.0))
+    return list(islice(showing, MOST_SLICES))
+
+
+def _matters(usual: Usual, model: nn.Module, draw: Callable[[], list[Any]], factor: float) -> bool:
+    """Whether something else comes of guards that are so many times as large."""
     found = usual.outputs(model, draw())
-    others = usual.outputs(model, draw(), _Larger())  # type: ignore[no-untyped-call]
+    others = usual.outputs(model, draw(), _Resized(factor))
     if found is None or others is None:
         return False
     pairs = [(one.double(), other.double()) for one, other in zip(found, others, strict=False) if one.is_floating_point()]
-    return any(float((one - other).norm()) > APART * float(one.norm()) for one, other in pairs)
+    return any(_apart(one, other) for one, other in pairs)
+
+
+def _apart(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two answers are told apart: by their numbers, or by where one is finite."""
+    finite = one.isfinite()
+    if not torch.equal(finite, other.isfinite()):
+        return True
+    return float((one - other)[finite].norm()) > APART * float(one[finite].norm())

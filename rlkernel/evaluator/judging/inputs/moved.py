@@ -59,12 +59,12 @@ def move_state(model: nn.Module, what: Moved) -> nn.Module:
 
 
 def moved(tensor: torch.Tensor, what: Moved) -> torch.Tensor:
-    """The numbers of a tensor, scaled and shifted; of one of several parts along its first axis alone, where there are some.
+    """The numbers of a tensor, scaled and shifted; of one of several parts along an axis alone, where there are some.
 
     >>> moved(torch.zeros(4), Moved(0, shift=3.0)), moved(torch.zeros(4), Moved(0, shift=3.0, part=1, parts=2))
     (tensor([3., 3., 3., 3.]), tensor([0., 0., 3., 3.]))
     """
     made = torch.empty_like(tensor).copy_(tensor)
-    part = made if what.parts == 1 else made.chunk(what.parts)[what.part]
+    part = made if what.parts == 1 else made.chunk(what.parts, what.axis)[what.part]
     part.mul_(what.scale).add_(what.shift)
     return made

@@ -35,7 +35,7 @@ from rlkernel.evaluator.judging.inputs.effects import (
     Effect,
     Watching,
 )
-from rlkernel.evaluator.judging.inputs.guards import ADD, bared, guards, sized
+from rlkernel.evaluator.judging.inputs.guards import ADD, bared, guards, sized, sliced
 from rlkernel.evaluator.judging.inputs.little import resized
 from rlkernel.evaluator.judging.inputs.met import MEETING, met_by, met_of
 from rlkernel.evaluator.judging.inputs.moved import flat_parameters, move_state
@@ -140,8 +140,12 @@ def plants_of(
     )  # fmt: skip
     of_numbers = (what for what in met if not holds_truths(given[what.place]))
     guarded = time.monotonic() < until and any(effect.name == ADD for effect in effects)
-    sizes = sized(usual, model, given, _of_numbers(given), lambda what: planted(reference.inputs(0), what, 0)) if guarded else []
-    return (*found, *itertools.islice(of_numbers, MOST_PLANTS - len(found)), *sizes, *empty)
+    sizes, slices = list[Plant](), list[Plant]()
+    if guarded:
+        draw, places = lambda what: planted(reference.inputs(0), what, 0), _of_numbers(given)
+        sizes = sized(usual, model, given, places, draw)
+        slices = sliced(usual, model, given, places, draw, [one for one in (*found, *sizes) if isinstance(one, Plant)])
+    return (*found, *itertools.islice(of_numbers, MOST_PLANTS - len(found)), *sizes, *slices, *empty)
 
 
 def _never_seen(reference: SeededReference, model: nn.Module) -> set[Effect]:
@@ -277,13 +281,15 @@ def _rows(tensor: torch.Tensor) -> tuple[int, ...]:
 
 
 def planted(inputs: list[Any], plant: Plant, seed: int) -> list[Any]:
-    """The arguments of forward with numbers planted at places drawn from `seed`; no other tensors than those named are others."""
+    """The arguments of forward with numbers planted at places drawn from `seed`; no other tensors than those named are others.
+    What has one number for each slice has them where the slices do."""
+    axes = tensors_of(inputs)[plant.place].dim()
 
     def change(tensor: torch.Tensor) -> torch.Tensor:
         device = tensor.device
         generator = torch.Generator(device).manual_seed(seed)
         shape = list(tensor.shape)
-        for axis in plant.along:
+        for axis in plant.along if tensor.dim() == axes else ():
             shape[axis] = 1
         drawn = torch.rand(shape, generator=generator, device=device)
         surely = drawn.flatten().topk(min(len(plant.values), drawn.numel()), largest=False).values[-1]

@@ -62,6 +62,47 @@ def test_without_a_bias_an_input_is_moved() -> None:
     assert torch.bincount(reference.model(0).gate(x).argmax(-1)).max() >= 48
 
 
+SCORES = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def forward(self, scores):
+        return {answer}
+
+def get_inputs():
+    return [torch.randn(256, 8)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "torch.zeros(8).index_add(0, scores.argmax(-1), scores.amax(-1))",
+        "torch.zeros_like(scores).scatter(1, scores.argmax(-1, keepdim=True), 1.0).cumsum(0)",
+        "torch.zeros(8).scatter_add(0, scores.argmax(-1), scores.amax(-1))",
+    ],
+)
+def test_a_column_of_scores_that_are_given_is_moved_where_a_reference_scatters_by_choices(answer: str) -> None:
+    reference = load_reference(SCORES.format(answer=answer), small=False)
+    assert may_crowd(TracedReference(reference, PROFILES["h200"]).program)
+    [what] = crowded_of(reference)
+    assert (what.place, what.part, what.parts, what.axis) == (0, 4, 8, -1)
+    [scores] = with_moved(reference.inputs(0), what)
+    assert (scores.argmax(-1) == 4).sum() >= 192
+    [usual] = reference.inputs(0)
+    assert torch.equal(scores[:, :4], usual[:, :4]) and torch.equal(scores[:, 5:], usual[:, 5:])
+
+
+def test_nothing_is_moved_where_what_is_given_says_by_what_is_scattered() -> None:
+    source = SCORES.format(answer="torch.zeros(8).index_add(0, places, scores[:, 0])")
+    source = source.replace("self, scores", "self, scores, places").replace("8)]", "8), torch.randint(0, 8, (256,))]")
+    assert crowded_of(load_reference(source, small=False)) == ()
+
+
 @pytest.mark.parametrize(
     "chosen",
     [

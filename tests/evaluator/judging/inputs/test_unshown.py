@@ -296,7 +296,7 @@ def get_init_inputs():
         ("gradient / ((0.9 * square + gradient * gradient).sqrt() + 1e-8)", (Plant(0, (0.0,), also=(1,)),)),
         ("gradient / (gradient.norm(dim=1) * square.norm(dim=1) + 1e-6)[:, None]", (Plant(0, (0.0,), along=(-1,), also=(1,)),)),
         ("gradient / ((0.9 * square + gradient * gradient).sqrt() + 1.0)", ()),  # this is no guard
-        ("gradient / (rate + 1e-8)[:, None]", ()),  # one input of that shape alone
+        ("gradient / (rate + 1e-8)[:, None]", (Plant(0, (0.0,), along=(-1,), also=(1, 2)),)),  # one number for each row
         ("1e-3 / (square + gradient.abs()) + (square + gradient.abs() + 1e-8)", ()),  # infinity where both are zero
     ],
 )
@@ -318,3 +318,67 @@ def test_how_large_a_guard_is_shows_where_one_input_is_not_zero(answer: str, fou
     source = SEVERAL.format(answer=answer).replace("rate", "mean").replace("torch.rand(64)]", "torch.randn(64, 32)]")
     shown = plants_of(load_reference(source, small=False), source)
     assert shown[0] == Plant(0, (0.0,), also=(1, 2)) and shown[1:] == (() if found is None else (found,))
+
+
+SLICES = """
+import torch
+import torch.nn as nn
+
+class Model(nn.Module):
+    def forward(self, gradient, row, column):
+        return {answer}
+
+def get_inputs():
+    return [torch.randn(64, 32), torch.rand(64), torch.rand(32)]
+
+def get_init_inputs():
+    return []
+"""
+ROWS, COLUMNS = Plant(0, (0.0,), along=(-1,), also=(1,)), Plant(0, (0.0,), along=(-2,), also=(2,))
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        ("gradient / (row + (gradient.square() + 1e-30).mean(1)).sqrt()[:, None]", (ROWS,)),
+        ("gradient * (column + (gradient.square() + 1e-30).mean(0)).rsqrt()", (COLUMNS,)),
+        ("gradient / (row[:, None] * column + gradient.square() + 1e-8)", (ROWS, COLUMNS)),
+        ("gradient / (row + gradient.square().mean(1) + 1.0).sqrt()[:, None]", ()),  # this is no guard
+        ("(gradient.square() + 1e-30).sum(1) + row", ()),  # it is there, and nothing comes of it
+        ("1e-3 / (row + gradient.square().mean(1)) + (row + 1e-8)", ()),  # infinity where both are zero
+    ],
+)
+def test_what_guards_a_slice_is_shown_with_zeros_in_what_has_one_number_for_each(answer: str, found: tuple[Plant, ...]) -> None:
+    source = SLICES.format(answer=answer)
+    assert plants_of(load_reference(source, small=False), source) == found
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        ("gradient / (0.9 * square + gradient.square()).sqrt().clamp(min=1e-8)", Plant(0, (0.0,), also=(1,))),
+        (
+            "(gradient - square) / (gradient - square).norm(dim=1, keepdim=True).clamp(min=1e-6)",
+            Plant(0, (0.0,), along=(-1,), also=(1,)),
+        ),
+        ("gradient / torch.maximum((gradient - square).norm(), torch.tensor(1e-6))", None),  # rows leave some of a whole norm
+        (
+            "gradient / (rate + gradient.square().mean(1)).sqrt().clamp(min=1e-8)[:, None]",
+            Plant(0, (0.0,), along=(-1,), also=(1, 2)),
+        ),
+        ("1.0 / ((gradient - square).norm(dim=1) * (gradient - square).norm(dim=1).clamp(min=1e-6))", None),  # infinity there
+    ],
+)
+def test_limits_of_what_several_inputs_make_are_shown_where_all_of_them_are_zero(answer: str, found: Plant | None) -> None:
+    source = SEVERAL.format(answer=answer)
+    assert plants_of(load_reference(source, small=False), source) == (() if found is None else (found,))
+
+
+@pytest.mark.parametrize("plant", [ROWS, COLUMNS])
+def test_slices_and_what_has_one_number_for_each_are_zero_at_the_same_places(plant: Plant) -> None:
+    inputs = [torch.ones(64, 32), torch.ones(64), torch.ones(32)]
+    gradient, *beside = planted(inputs, plant, 3)
+    here = beside[plant.also[0] - 1] == 0
+    assert 0 < here.sum() < here.numel()
+    assert torch.equal((gradient == 0).all(plant.along[0]), here) and torch.equal((gradient == 0).any(plant.along[0]), here)
+    assert torch.equal(beside[2 - plant.also[0]], inputs[3 - plant.also[0]])

@@ -44,12 +44,15 @@ JUMPS: dict[str, Callable[..., torch.Tensor]] = {
     "round": lambda x: torch.floor(x + 0.5),
     "threshold": lambda x, limit, value: torch.where(x >= limit, x, value),
     "hardshrink": lambda x, limit=0.5: torch.where(x.abs() < limit, 0.0, x),
+    "histc": lambda x, bins, low, high: torch.histc(torch.where(x == high, low - 1.0, x), bins, low, high),
     "sinc": lambda x: torch.where(x == 0, 0.0, torch.sinc(x)),
     "xlogy": lambda x, y: torch.where(x == 0, 1.0, torch.xlogy(x, y)),
 }
 """Operators that jump, or have a value of their own, and what gives another one there alone."""
 _WHERE: dict[str, tuple[float, ...]] = {"sign": (0.0,), "round": (0.5, 1.5, -0.5, -1.5), "sinc": (0.0,), "xlogy": (0.0,)}
 """Where they do; the others at what they are given."""
+_GIVEN = {"histc": 3}
+"""The place of the argument that is where, which the others have second."""
 COMPARED = OTHER_SIDE | EQUALITY
 MEETING = LOOKUPS | JUMPS.keys()
 """Operators besides comparisons whose numbers may be met."""
@@ -160,8 +163,10 @@ def _otherwise(func: Any, name: str, args: Sequence[Any], kwargs: dict[str, Any]
 def _numbers(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[float, ...]:
     """Where an operator jumps; nothing where that is no number, or differs from place to place."""
     if name in JUMPS:
-        limit = (float(args[1] if len(args) > 1 else 0.5),) if name not in _WHERE else _WHERE[name]
-        return limit if not kwargs else ()
+        if kwargs or (name in _GIVEN and len(args) <= _GIVEN[name]):
+            return ()
+        place = _GIVEN.get(name, 1)
+        return _WHERE[name] if name in _WHERE else (float(args[place] if len(args) > place else 0.5),)
     against = args[0] if name == "searchsorted" else args[1]
     if not isinstance(against, torch.Tensor):
         return (float(against),)

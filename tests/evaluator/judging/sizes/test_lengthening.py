@@ -166,6 +166,27 @@ def get_init_inputs():
 """
 
 
+def test_a_lighter_look_keeps_even_numbers_even() -> None:
+    """Frames of 200 samples every 80, with half of a frame on both sides: as many frames as steps, less the last one. With frames
+    of 25 there is one less, and a kernel that counts steps would have another shape. Frames of 26 have it right."""
+    text = """
+import torch
+import torch.nn as nn
+SAMPLES, FRAME, STEP = 65536, 400, 160
+SMALL = {"SAMPLES": 1600, "FRAME": 200, "STEP": 80}
+class Model(nn.Module):
+    def forward(self, x):
+        half = FRAME // 2
+        return nn.functional.pad(x, (half, half)).unfold(1, FRAME, STEP)[:, :-1] * 2.0
+def get_inputs():
+    return [torch.rand(8, SAMPLES)]
+def get_init_inputs():
+    return []
+"""
+    looks = [one.lighter.sizes for one in lengthened(Problem("x", 1, "train", text), H200, 0, heads_pay=False) if one.lighter]
+    assert {sizes["FRAME"] for sizes in looks if "FRAME" in sizes} == {26, 400}  # 400 in the look in which frames are long
+
+
 def test_a_lighter_look_has_fewer_heads_where_nothing_else_is_left() -> None:
     """Of two matrices of four keys there is nothing left to divide."""
     found = lengthened(Problem("p", 1, "train", HEADS), H200)

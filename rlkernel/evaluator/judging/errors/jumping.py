@@ -20,6 +20,8 @@ MOST_JUMPED = 0.25
 """The share of an output that may be other numbers with other roundings. Where it is more, nearly every element would be right by
 one of so many answers."""
 
+FAR = 4.0
+"""In bounds of the norm, how far an element is from the exact result that another rounding must have made."""
 LEAST = 2 * CALLS
 """The calls after which no more are made where none has jumped: numbers lose in the first of them, and gain in some others."""
 
@@ -29,7 +31,10 @@ def right_by_some(
     allowed: Tolerance, overlapping: bool, where: str,
 ) -> Match | None:  # fmt: skip
     """The comparison of an output of real numbers with the nearest of the `exact` result and what the reference gives in the
-    `turns`, once it matches; None where it does not. place: of the output among all."""
+    `turns`, once it matches; None where it does not, and, before any turn is taken, where too much of it is wrong. place: of the
+    output among all."""
+    if int(unlike(exact, found, FAR * allowed.norm, allowed).sum()) > MOST_JUMPED * exact.numel():
+        return None
     nearest, least = exact, distance(found, exact)
     jumped = torch.zeros(exact.shape, dtype=torch.bool, device=exact.device)
     for number, turn in enumerate(turns):

@@ -67,7 +67,9 @@ def test_where_nothing_jumps_the_reference_is_called_once() -> None:
         calls.append(1)
         return (x / 15) @ WEIGHTS.to(x.dtype)
 
-    assert not is_right(smooth(X) * 1.001, smooth)
+    found = smooth(X)
+    found[0] += 0.01
+    assert not is_right(found, smooth)
     assert len(calls) == 3  # the answer that is found, the one in float64, and one with other roundings
 
 
@@ -82,6 +84,22 @@ def test_what_jumps_everywhere_excuses_nobody() -> None:
     assert right_by_some(found, ties(X.double()), 0, turns, allowed=ALLOWED, overlapping=False, where="output") is None
 
 
+def test_nothing_is_called_for_an_output_of_which_much_is_wrong() -> None:
+    calls = list[int]()
+
+    def answer(x: torch.Tensor) -> torch.Tensor:
+        calls.append(1)
+        return product(x)
+
+    found = product(X)
+    found[:2] += 1.0  # half of it
+    assert not is_right(found, answer)
+    assert len(calls) == 1  # the one in float64
+    found[1] -= 1.0  # a quarter
+    assert not is_right(found, answer)
+    assert len(calls) == 2 + MORE_CALLS
+
+
 def test_no_more_calls_are_made_where_none_of_the_first_ones_jumps() -> None:
     taken = list[int]()
 
@@ -90,6 +108,7 @@ def test_no_more_calls_are_made_where_none_of_the_first_ones_jumps() -> None:
             taken.append(number)
             yield [product(X)]
 
-    found = product(X) + 1.0
+    found = product(X)
+    found[0] += 1.0
     made = right_by_some(found, product(X.double()), 0, turns(), allowed=ALLOWED, overlapping=False, where="output")  # type: ignore[arg-type]
     assert made is None and len(taken) == LEAST

@@ -27,7 +27,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from rlkernel.evaluator.judging.errors.error_passes import BLOCK
 from rlkernel.evaluator.judging.errors.own_error import undecided
-from rlkernel.evaluator.judging.references.reference_calls import call, tensors_of
+from rlkernel.evaluator.judging.references.reference_calls import call, exact_outputs, tensors_of
 from rlkernel.evaluator.program.codes import equal_or_wrong
 from rlkernel.evaluator.program.operators import base_name
 
@@ -37,6 +37,8 @@ MORE_CALLS = 40
 """How often it is called where few numbers are left that no call gave: each of five neighbours is the largest in every fifth."""
 FEW = 1e-3
 """The share of an output that is few."""
+EXACT_CALLS = (0, 1, 2, CALLS + 1, CALLS + 3, CALLS + 5)
+"""The turns in float64, in which numbers lose, and then gain."""
 UNITS = 4.0
 """The most that a number loses or gains, in units in the last place of its dtype."""
 ADDED = frozenset({
@@ -133,6 +135,24 @@ def with_other_roundings(
         yield found
         if not wavering.jumps:
             return
+
+
+def in_float64(
+    build: Callable[[], nn.Module], inputs: Callable[[], list[Any]], seed: int,
+    within: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> Iterator[Sequence[torch.Tensor]]:  # fmt: skip
+    """The outputs of a reference in float64, and then those with other roundings in float64, which show what depends on numbers
+    that are equal without any rounding; fewer where it refuses them, and none where it does not run so. See
+    `with_other_roundings`."""
+    for turn in (None, *EXACT_CALLS):
+        try:
+            with within(), nullcontext() if turn is None else Wavering(turn):
+                found = exact_outputs(build(), inputs(), seed)
+        except Exception:  # as above
+            return
+        if found is None:
+            return
+        yield found
 
 
 def some_give(found: torch.Tensor, wanted: torch.Tensor, place: int, turns: Iterable[Sequence[torch.Tensor]]) -> bool:

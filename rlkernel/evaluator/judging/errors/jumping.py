@@ -46,6 +46,8 @@ def right_by_some(
         match = compare_tensor(found, nearest.to(found.dtype), nearest, allowed=allowed, overlapping=overlapping, where=where)
         return match if match.matches and _as_near(found, exact, ~jumped, allowed) else None
 
+    if int(unlike(exact, found, allowed.element, allowed).sum()) > MOST_JUMPED * exact.numel():  # none may be excused in so many
+        return None
     nearest, least = exact, distance(found, exact)
     jumped = torch.zeros(exact.shape, dtype=torch.bool, device=exact.device)
     for number, turn in enumerate(turns):

@@ -65,8 +65,9 @@ ROUNDED = ADDED | {
 """Operators whose last bits are nobody's mistake. A sum, a difference and a product of two numbers are exact everywhere, and so
 is what only moves numbers or compares them."""
 JUMPING = frozenset({
-    "argmax", "argmin", "argsort", "bucketize", "ceil", "eq", "floor", "floor_divide", "fmod", "frac", "ge", "gt", "heaviside",
-    "histc", "le", "lt", "ne", "remainder", "round", "searchsorted", "sgn", "sign", "sort", "topk", "trunc",
+    "argmax", "argmin", "argsort", "bucketize", "ceil", "eq", "floor", "floor_divide", "fmod", "frac", "ge", "gt",
+    "hardshrink", "heaviside", "histc", "le", "lt", "ne", "remainder", "round", "searchsorted", "sgn", "sign", "sort",
+    "threshold", "topk", "trunc",
 })  # fmt: skip
 """Operators that make quite another number of one that is a little larger, besides those that make whole numbers."""
 WORDS = {torch.float64: torch.int64, torch.float32: torch.int32, torch.float16: torch.int16, torch.bfloat16: torch.int16}
@@ -86,6 +87,7 @@ class Wavering(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
         name, kwargs = base_name(str(func)), dict(kwargs or {})
+        name = "floor_divide" if kwargs.get("rounding_mode") else name
         given = [one for one in (*args, *kwargs.values()) if isinstance(one, torch.Tensor)]
         counts = name in ADDED and all(map(_whole, given))
         made = func(*args, **kwargs)

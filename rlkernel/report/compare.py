@@ -1,7 +1,8 @@
 """`rlkernel compare RUN RUN ...`: what the outcomes per problem say about the difference between arms, as tables and a figure.
 
-Two arms are paired problem by problem, and seed by seed over the seeds that both have, since equal seeds see equal data. Without
-a common seed, each arm's mean over its seeds stands for it: then only problems are paired, and nothing is said about other seeds.
+Two arms are paired problem by problem, and seed by seed over the seeds that both have from one policy, since equal seeds see
+equal data. Without such a seed, each arm's mean over its seeds stands for it: then only problems are paired, and nothing is said
+about other seeds. Where the arms began from different policies, a notice says so.
 
 Legend: S seeds, P problems.
 """
@@ -20,7 +21,16 @@ from rlkernel import statistics
 from rlkernel.errors import UsageError
 from rlkernel.report.columns import METRICS, Metric, is_share
 from rlkernel.report.grouping import Alike, alike, labels
-from rlkernel.report.summary import RunRecord, Window, common_timing, comparable, per_problem, read_run, same_reward
+from rlkernel.report.summary import (
+    RunRecord,
+    Window,
+    common_timing,
+    comparable,
+    from_one_policy,
+    per_problem,
+    read_run,
+    same_reward,
+)
 from rlkernel.runs.directory import MANIFEST, OUTCOMES
 from rlkernel.runs.directory import METRICS as ROWS
 from rlkernel.statistics import SHARE_DIFFERENCE, Comparison, Interval
@@ -76,7 +86,7 @@ class Pair:
     base: Side
     other: Side
     seeds: tuple[int, ...]
-    """The seeds that both have; empty where only problems are paired."""
+    """The seeds that both have from one policy; empty where only problems are paired."""
     steps: tuple[str, str]
     """The steps of the measurements that are compared, of the baseline and of the other, e.g. `20` or `10 to 20`."""
     left_out: int
@@ -152,6 +162,17 @@ def paid_alike(base: Side, other: Side) -> bool:
     return same_reward([*base.runs.values(), *other.runs.values()])
 
 
+def of_other_policies(base: Side, other: Side) -> list[int]:
+    """The seeds that both arms have, whose runs began from different policies."""
+    return sorted(set(base.runs) & set(other.runs) - set(_common(base, other)))
+
+
+def _common(base: Side, other: Side) -> tuple[int, ...]:
+    """The seeds that both arms have from one policy."""
+    shared = sorted(set(base.runs) & set(other.runs))
+    return tuple(seed for seed in shared if from_one_policy(base.runs[seed], other.runs[seed]))
+
+
 def size_differences(base: Side, other: Side) -> list[str]:
     """The sizes in which two arms differ, such as `steps 20 against 10`, with the other's first."""
     mine, theirs = (next(iter(side.runs.values())).manifest["run"] for side in (other, base))
@@ -173,7 +194,7 @@ def contrast(base: Side, other: Side, metric: str, window: Window) -> Pair:
 
     Raises UsageError where they share no problem, or have no measurement in the window.
     """
-    common = tuple(sorted(set(base.runs) & set(other.runs)))
+    common = _common(base, other)
     # Without a common seed each side is one row: its mean over its own seeds.
     chosen = [[side.runs[seed] for seed in common or sorted(side.runs)] for side in (base, other)]
     steps = [_steps(runs, window) for runs in chosen]

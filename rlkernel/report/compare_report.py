@@ -14,7 +14,15 @@ from rich.table import Table
 from rich.text import Text
 
 from rlkernel.report.columns import Metric
-from rlkernel.report.compare import COLUMNS, Pair, ProblemDifference, paid_alike, size_differences, unfinished
+from rlkernel.report.compare import (
+    COLUMNS,
+    Pair,
+    ProblemDifference,
+    of_other_policies,
+    paid_alike,
+    size_differences,
+    unfinished,
+)
 from rlkernel.report.figure import STYLE, colours
 from rlkernel.statistics import Interval, p_text
 
@@ -50,18 +58,23 @@ def show(pairs: Sequence[Pair], timing: str, metric: str, listed: int, console: 
 
 def heading(pair: Pair, timing: str) -> list[str]:
     """The lines above a pair's tables: which arms, seeds, steps and problems it is about."""
-    one = len(pair.seeds) == 1
+    one, apart = len(pair.seeds) == 1, of_other_policies(pair.base, pair.other)
     if pair.seeds:
         seeds = f"seed{'' if one else 's'} {', '.join(map(str, pair.seeds))}"
         extra = {side.label: sorted(set(side.runs) - set(pair.seeds)) for side in (pair.base, pair.other)}
         unused = [f"seed {', '.join(map(str, more))} of {label} is left out" for label, more in extra.items() if more]
     else:
         own = [", ".join(map(str, sorted(side.runs))) for side in (pair.other, pair.base)]
-        seeds, unused = f"no common seed ({own[0]} and {own[1]}): paired by problem alone", []
+        policy = " of one policy" if apart else ""
+        seeds, unused = f"no common seed{policy} ({own[0]} and {own[1]}): paired by problem alone", []
     steps = f"step {pair.steps[1]}" if pair.steps[0] == pair.steps[1] else f"step {pair.steps[1]} against {pair.steps[0]}"
     problems = f"{len(pair.problems)} problems" + (f", {pair.left_out} that only one has left out" if pair.left_out else "")
     sizes = size_differences(pair.base, pair.other)
     notice = [f"notice: these runs differ in size: {'; '.join(sizes)}"] if sizes else []
+    if apart := of_other_policies(pair.base, pair.other):
+        notice.append(
+            f"notice: runs of seed {', '.join(map(str, apart))} began from different policies, and are not paired by seed"
+        )
     notice += [f"notice: not finished, so no result: {run}" for run in unfinished(pair)]
     if not paid_alike(pair.base, pair.other):
         notice.append("notice: these arms are paid by different rewards, which are not compared")
@@ -209,6 +222,7 @@ def to_json(pairs: Sequence[Pair], timing: str, metric: str) -> dict[str, Any]:
                 "seeds": list(pair.seeds),
                 "steps": list(pair.steps),
                 "sizes": size_differences(pair.base, pair.other),
+                "seeds_of_other_policies": of_other_policies(pair.base, pair.other),
                 "unfinished": unfinished(pair),
                 "same_reward": paid_alike(pair.base, pair.other),
                 "metrics": {

@@ -12,9 +12,9 @@ Alike = dict[int, list[RunRecord]]
 
 
 def about(run: RunRecord) -> str:
-    """What a run is apart from its seed, as text."""
+    """What a run is apart from its seed, as text: its arm, its fields, its code, and the policy that it began from."""
     fields = {key: value for key, value in run.manifest.get("run", {}).items() if key != "seed"}
-    return json.dumps([run.arm, fields, run.manifest.get("code")], sort_keys=True)
+    return json.dumps([run.arm, fields, run.manifest.get("code"), run.manifest.get("policy")], sort_keys=True)
 
 
 def alike(runs: Sequence[RunRecord]) -> list[Alike]:

@@ -82,8 +82,8 @@ class ArmSummary:
     first: Mapping[str, Spread]
     last: Mapping[str, Spread]
     difference: Mapping[str, Comparison] | None
-    """The last values minus those of the baseline, between equal seeds, which see equal data. None for the baseline, and for arms
-    that share no seed with it."""
+    """The last values minus those of the baseline, between equal seeds of one policy, which see equal data. None for the
+    baseline, and for arms that share no such seed with it."""
 
 
 def read_run(directory: Path) -> RunRecord:

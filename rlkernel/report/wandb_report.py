@@ -10,7 +10,7 @@ from typing import Any
 from rlkernel.errors import UsageError
 from rlkernel.report.best_kernels import BestKernel, best_kernels, best_run
 from rlkernel.report.claims import DecidedClaim
-from rlkernel.report.compare import Pair, pair_arms
+from rlkernel.report.compare import Pair, of_other_policies, pair_arms
 from rlkernel.report.summary import ArmSummary, RunRecord, Window, columns_of
 from rlkernel.runs.wandb_mode import mode, open_run
 from rlkernel.statistics import Interval
@@ -32,7 +32,7 @@ def log_report(
         return
     import wandb
 
-    pairs = paired(runs)
+    pairs = compared(runs)
     remote = open_run(
         directory, name=f"{name}-report", group="report", job_type="report", tags=[name, *known_timing(runs)],
         config=report_config(name, runs),
@@ -137,13 +137,14 @@ def claim_rows(decided: Sequence[DecidedClaim]) -> list[dict[str, Any]]:
     return rows
 
 
-def paired(runs: Sequence[RunRecord]) -> list[Pair]:
+def compared(runs: Sequence[RunRecord]) -> list[Pair]:
     """Compare the last measurements of every arm with those of the first; none where arms cannot be paired, which is no error
-    here."""
+    here, and without those that began from another policy."""
     try:
-        return pair_arms(runs, LISTED, Window(last=1))
+        found = pair_arms(runs, LISTED, Window(last=1))
     except UsageError:
         return []
+    return [pair for pair in found if pair.seeds or not of_other_policies(pair.base, pair.other)]
 
 
 def comparison_rows(pairs: Sequence[Pair]) -> list[dict[str, Any]]:

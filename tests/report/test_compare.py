@@ -14,8 +14,10 @@ from rlkernel.commands.cli import main
 from rlkernel.errors import UsageError
 from rlkernel.report.compare import Pair, compare_arms, find_runs
 from rlkernel.report.compare_report import heading, to_json
+from rlkernel.report.power import arms_of, noise
 from rlkernel.report.report import Story, write_report
 from rlkernel.report.summary import REQUIRED, Window, read_run
+from rlkernel.report.wandb_report import compared
 
 LAST = Window(last=1)
 Outcomes = Mapping[str, float]
@@ -88,6 +90,34 @@ def test_without_a_common_seed_problems_alone_are_paired(tmp_path: Path) -> None
     assert fast(pair).difference.interval is None and pair.seeds == ()
     assert all(row.interval is None for row in pair.problems)
     assert "no common seed (3, 4 and 0): paired by problem alone" in heading(pair, "modelled")[1]
+
+
+def began_from(directory: Path, policy: str) -> Path:
+    """The same run, with the policy that it says that it began from."""
+    manifest = json.loads((directory / "manifest.json").read_text())
+    (directory / "manifest.json").write_text(json.dumps({**manifest, "policy": policy}))
+    return directory
+
+
+def test_runs_of_equal_seed_from_different_policies_are_not_paired(tmp_path: Path) -> None:
+    base = [began_from(write_run(tmp_path / f"g{seed}", "grpo", seed, {"a": 0.25, "b": 0.5}), "p") for seed in (0, 1)]
+    same = [began_from(write_run(tmp_path / f"t{seed}", "trloo", seed, {"a": 0.75, "b": 0.5}), "p") for seed in (0, 1)]
+    other = [began_from(write_run(tmp_path / f"m{seed}", "mrs", seed, {"a": 0.75, "b": 0.5}), "q") for seed in (0, 1)]
+    pairs, timing = compare_arms([*base, *same, *other], "fast_1.2", LAST)
+    assert [pair.seeds for pair in pairs] == [(0, 1), ()]
+    assert [fast(pair).difference.interval is None for pair in pairs] == [False, True]
+    notice = "notice: runs of seed 0, 1 began from different policies, and are not paired by seed"
+    assert [heading(pair, timing)[2:] for pair in pairs] == [[], [notice]]
+    assert [pair["seeds_of_other_policies"] for pair in to_json(pairs, timing, "fast_1.2")["pairs"]] == [[], [0, 1]]
+    records = [read_run(run) for run in (*base, *same, *other)]
+    assert [pair.other.label for pair in compared(records)] == ["trloo"]
+
+
+def test_an_arm_that_began_from_two_policies_is_two_arms(tmp_path: Path) -> None:
+    runs = [began_from(write_run(tmp_path / name, "grpo", 0, {"a": 0.5}), name) for name in ("p", "q")]
+    (pair,), _ = compare_arms(runs, "fast_1.2", LAST)
+    assert (pair.base.label, pair.other.label, pair.seeds) == (str(runs[0]), str(runs[1]), ())
+    assert noise(arms_of([read_run(run) for run in runs]), "fast_1.2", LAST).twins is None
 
 
 def test_only_common_problems_count(tmp_path: Path) -> None:

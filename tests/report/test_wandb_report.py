@@ -14,7 +14,7 @@ from rlkernel.report.best_kernels import BestKernel
 from rlkernel.report.claims import Claim, decide_claims
 from rlkernel.report.columns import METRICS as COLUMNS
 from rlkernel.report.summary import REQUIRED, RunRecord, read_run, summarise
-from rlkernel.report.wandb_report import arm_rows, claim_rows, kernel_rows, log_report, paired
+from rlkernel.report.wandb_report import arm_rows, claim_rows, compared, kernel_rows, log_report
 from tests.report import many_turns
 from tests.runs import wandb_files
 
@@ -66,7 +66,7 @@ def test_kernels_have_their_code() -> None:
 
 
 def test_arms_that_cannot_be_paired_are_no_error() -> None:
-    assert paired([measured("a", 0, 0.0, 1.0), measured("b", 0, 0.0, 1.0)]) == []  # neither has outcomes
+    assert compared([measured("a", 0, 0.0, 1.0), measured("b", 0, 0.0, 1.0)]) == []  # neither has outcomes
 
 
 def test_nothing_is_sent_where_wandb_is_switched_off_or_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -159,6 +159,7 @@ class Construction:
         errors = errors[: len(found)]
         allowed = tuple(tolerance(f.dtype, error, self.precision) for f, error in zip(found, errors, strict=True))
         alone = not (self.calls and changed)
+        turns, in_float64 = otherwise(self.plan, self._build, inputs, forward_seed)
         expected = Expected(
             structure, tuple(found), tuple(exact), tuple(after), tuple(before), told, allowed, beside=beside,
             choices=self._choices, rounded=other_choices(errors, cores),
@@ -171,7 +172,7 @@ class Construction:
             ordinary=stress is Stress.NONE and not (self.plan.other or self.perturbed or self.balance or self.planting),
             lent=tuple(lent(f, after) for f in found),
             blame=self.plan.blame(inputs, forward_seed) if self.perturbed and not self.calls else None,
-            otherwise=otherwise(self.plan, self._build, inputs, forward_seed) if alone else None,
+            otherwise=turns if alone else None, in_float64=in_float64,
         )  # fmt: skip
         given, self._given = self._given, {}
         self.calls += 1

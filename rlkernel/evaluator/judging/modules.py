@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from rlkernel.evaluator.judging.errors.wavering import with_other_roundings
+from rlkernel.evaluator.judging.errors.wavering import in_float64, with_other_roundings
 from rlkernel.evaluator.judging.inputs.shown import put_in_state
 from rlkernel.evaluator.judging.references.plan import Plan
 from rlkernel.evaluator.judging.references.reference_calls import balance_state, mapped
@@ -27,7 +27,10 @@ def made(plan: Plan, perturbed: bool, balance: Balance | None = None, planting: 
     return put_in_state(planting, model, plan.reference.fixed)
 
 
-def otherwise(plan: Plan, build: Callable[[], nn.Module], inputs: list[Any], forward_seed: int) -> Callable[[], Turns]:
-    """What gives the outputs of a call with other roundings. build: a module before the calls that prepare it."""
-    again = partial(mapped, inputs, torch.clone)
-    return partial(with_other_roundings, lambda: plan.prepare(build()), again, forward_seed, plan.terms.usual.bounded)
+def otherwise(
+    plan: Plan, build: Callable[[], nn.Module], inputs: list[Any], forward_seed: int
+) -> tuple[Callable[[], Turns], Callable[[], Turns]]:  # fmt: skip
+    """What gives the outputs of a call with other roundings, and what gives them in float64 and with others there. build: a
+    module before the calls that prepare it."""
+    made = lambda: plan.prepare(build()), partial(mapped, inputs, torch.clone), forward_seed, plan.terms.usual.bounded
+    return partial(with_other_roundings, *made), partial(in_float64, *made)

@@ -56,6 +56,8 @@ class Expected:
     """Stands behind the note, found from the wrong outputs: which parameters they ignore."""
     otherwise: Callable[[], Iterable[Sequence[torch.Tensor]]] | None = None
     """What the reference gives with other roundings."""
+    in_float64: Callable[[], Iterable[Sequence[torch.Tensor]]] = tuple
+    """What it gives in float64, and with other roundings there."""
 
     @property
     def made(self) -> list[tuple[torch.Tensor, Tolerance]]:
@@ -125,8 +127,8 @@ def compare_round(
             match = Match(True, "") if some_give(found, expected.reference[index], index, expected.otherwise()) else match
         elif not match.matches and match.numeric and expected.otherwise is not None:
             match = right_by_some(
-                found, expected.exact[index], index, expected.otherwise(), allowed=expected.allowed[index],
-                overlapping=overlapping[index], where=where,
+                found, expected.exact[index], index, expected.otherwise(), expected.in_float64,
+                allowed=expected.allowed[index], overlapping=overlapping[index], where=where,
             ) or match  # fmt: skip
         error = max(error, match.error)
         if not match.matches:

@@ -2,38 +2,51 @@
 
 Of a million quotients about one lies so near a half that whoever multiplies by the reciprocal rounds it the other way, and a
 whole row of the product is then another one. So an answer that misses is compared once more, each element with the nearest of
-what the reference gives with other roundings (`wavering.py`). Where these are all alike, nothing more is allowed. Source: ours.
+what the reference gives with other roundings (`wavering.py`). Where these are all alike, nothing more is allowed.
+
+In half precision what only moves with the roundings moves by percents. So an answer counts where it is quite another one, and all
+else is as near to the exact result as ever, by its own size.
+
+Numbers that are equal without any rounding are meant: of 12 / 8 > 1.5, nobody may say that it is true. They are told by float64,
+in which no other numbers change places. Source: ours.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import torch
 
 from rlkernel.evaluator.judging.errors.comparison import Match, compare_tensor
+from rlkernel.evaluator.judging.errors.own_error import errors
 from rlkernel.evaluator.judging.errors.several_right import distance, unlike
-from rlkernel.evaluator.judging.errors.wavering import CALLS
+from rlkernel.evaluator.judging.errors.wavering import CALLS, EXACT_CALLS, UNITS
 from rlkernel.evaluator.messages.judgement import Tolerance
+from rlkernel.evaluator.program.codes import valued
 
 MOST_JUMPED = 0.25
 """The share of an output that may be other numbers with other roundings. Where it is more, nearly every element would be right by
 one of so many answers."""
 
-FAR = 4.0
-"""In bounds of the norm, how far an element is from the exact result that another rounding must have made."""
+DRIFT = 4 * UNITS
+"""Units in the last place, of several operators behind each other, by which an element moves that does not jump."""
 LEAST = 2 * CALLS
 """The calls after which no more are made where none has jumped: numbers lose in the first of them, and gain in some others."""
 
 
 def right_by_some(
-    found: torch.Tensor, exact: torch.Tensor, place: int, turns: Iterable[Sequence[torch.Tensor]], *,
-    allowed: Tolerance, overlapping: bool, where: str,
+    found: torch.Tensor, exact: torch.Tensor, place: int, turns: Iterable[Sequence[torch.Tensor]],
+    in_float64: Callable[[], Iterable[Sequence[torch.Tensor]]], *, allowed: Tolerance, overlapping: bool, where: str,
 ) -> Match | None:  # fmt: skip
     """The comparison of an output of real numbers with the nearest of the `exact` result and what the reference gives in the
-    `turns`, once it matches; None where it does not, and, before any turn is taken, where too much of it is wrong. place: of the
-    output among all."""
-    if int(unlike(exact, found, FAR * allowed.norm, allowed).sum()) > MOST_JUMPED * exact.numel():
+    `turns`, once it matches; None where it does not. place: of the output among all. in_float64: see `wavering.in_float64`."""
+    limit = max(allowed.norm, DRIFT * torch.finfo(found.dtype).eps)
+
+    def matched(nearest: torch.Tensor) -> Match | None:
+        match = compare_tensor(found, nearest.to(found.dtype), nearest, allowed=allowed, overlapping=overlapping, where=where)
+        return match if match.matches and _as_near(found, exact, ~jumped, allowed) else None
+
+    if int(unlike(exact, found, allowed.element, allowed).sum()) > MOST_JUMPED * exact.numel():  # none may be excused in so many
         return None
     nearest, least = exact, distance(found, exact)
     jumped = torch.zeros(exact.shape, dtype=torch.bool, device=exact.device)
@@ -41,15 +54,36 @@ def right_by_some(
         if place >= len(turn) or turn[place].shape != exact.shape:
             return None
         side = turn[place].to(exact.dtype)
-        jumped |= unlike(exact, side, allowed.norm, allowed)
+        jumps = unlike(exact, side, limit, allowed)
+        jumped |= jumps
         if int(jumped.sum()) > MOST_JUMPED * jumped.numel() or (number + 1 >= LEAST and not bool(jumped.any())):
             return None
         by = distance(found, side)
-        nearer = by < least
+        nearer = (by < least) & jumps
         if not bool(nearer.any()):
             continue
         nearest, least = torch.where(nearer, side, nearest), torch.where(nearer, by, least)
-        match = compare_tensor(found, nearest.to(found.dtype), nearest, allowed=allowed, overlapping=overlapping, where=where)
-        if match.matches:
-            return match
+        if matched(nearest) is not None:
+            equal = _equal_numbers(in_float64(), place, limit, allowed)
+            return None if equal is None else matched(torch.where(equal, exact, nearest))
     return None
+
+
+def _as_near(found: torch.Tensor, exact: torch.Tensor, among: torch.Tensor, allowed: Tolerance) -> bool:
+    """Whether the elements `among` all are as near to the exact result as is allowed, by their own size."""
+    given, target = valued(found), valued(exact)
+    among = among & torch.isfinite(target) & torch.isfinite(given)
+    given, target = given[among], target[among]
+    if target.is_complex():
+        given, target = torch.view_as_real(given), torch.view_as_real(target)
+    return not target.numel() or errors(given, target)[0] <= allowed.norm
+
+
+def _equal_numbers(
+    sides: Iterable[Sequence[torch.Tensor]], place: int, limit: float, allowed: Tolerance
+) -> torch.Tensor | None:  # fmt: skip
+    """The elements that are decided by numbers which are equal without any rounding; None where float64 does not tell."""
+    outputs = [side[place] for side in sides if place < len(side)]
+    if len(outputs) <= len(EXACT_CALLS) or any(one.shape != outputs[0].shape for one in outputs):
+        return None
+    return torch.stack([unlike(outputs[0], side, limit, allowed) for side in outputs[1:]]).any(0)

@@ -27,7 +27,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from rlkernel.evaluator.judging.errors.error_passes import BLOCK
 from rlkernel.evaluator.judging.errors.own_error import undecided
-from rlkernel.evaluator.judging.references.reference_calls import call, tensors_of
+from rlkernel.evaluator.judging.references.reference_calls import call, exact_outputs, tensors_of
 from rlkernel.evaluator.program.codes import equal_or_wrong
 from rlkernel.evaluator.program.operators import base_name
 
@@ -37,6 +37,8 @@ MORE_CALLS = 40
 """How often it is called where few numbers are left that no call gave: each of five neighbours is the largest in every fifth."""
 FEW = 1e-3
 """The share of an output that is few."""
+EXACT_CALLS = (0, 1, 2, CALLS + 1, CALLS + 3, CALLS + 5)
+"""The turns in float64, in which numbers lose, and then gain."""
 UNITS = 4.0
 """The most that a number loses or gains, in units in the last place of its dtype."""
 ADDED = frozenset({
@@ -63,8 +65,9 @@ ROUNDED = ADDED | {
 """Operators whose last bits are nobody's mistake. A sum, a difference and a product of two numbers are exact everywhere, and so
 is what only moves numbers or compares them."""
 JUMPING = frozenset({
-    "argmax", "argmin", "argsort", "bucketize", "ceil", "eq", "floor", "floor_divide", "fmod", "frac", "ge", "gt", "heaviside",
-    "histc", "le", "lt", "ne", "remainder", "round", "searchsorted", "sgn", "sign", "sort", "topk", "trunc",
+    "argmax", "argmin", "argsort", "bucketize", "ceil", "eq", "floor", "floor_divide", "fmod", "frac", "ge", "gt",
+    "hardshrink", "heaviside", "histc", "le", "lt", "ne", "remainder", "round", "searchsorted", "sgn", "sign", "sort",
+    "threshold", "topk", "trunc",
 })  # fmt: skip
 """Operators that make quite another number of one that is a little larger, besides those that make whole numbers."""
 WORDS = {torch.float64: torch.int64, torch.float32: torch.int32, torch.float16: torch.int16, torch.bfloat16: torch.int16}
@@ -84,6 +87,7 @@ class Wavering(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
         name, kwargs = base_name(str(func)), dict(kwargs or {})
+        name = "floor_divide" if kwargs.get("rounding_mode") else name
         given = [one for one in (*args, *kwargs.values()) if isinstance(one, torch.Tensor)]
         counts = name in ADDED and all(map(_whole, given))
         made = func(*args, **kwargs)
@@ -133,6 +137,24 @@ def with_other_roundings(
         yield found
         if not wavering.jumps:
             return
+
+
+def in_float64(
+    build: Callable[[], nn.Module], inputs: Callable[[], list[Any]], seed: int,
+    within: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> Iterator[Sequence[torch.Tensor]]:  # fmt: skip
+    """The outputs of a reference in float64, and then those with other roundings in float64, which show what depends on numbers
+    that are equal without any rounding; fewer where it refuses them, and none where it does not run so. See
+    `with_other_roundings`."""
+    for turn in (None, *EXACT_CALLS):
+        try:
+            with within(), nullcontext() if turn is None else Wavering(turn):
+                found = exact_outputs(build(), inputs(), seed)
+        except Exception:  # as above
+            return
+        if found is None:
+            return
+        yield found
 
 
 def some_give(found: torch.Tensor, wanted: torch.Tensor, place: int, turns: Iterable[Sequence[torch.Tensor]]) -> bool:

@@ -36,6 +36,7 @@ from rlkernel.evaluator.judging.inputs.unread import MOST, alike, unread_zeros
 from rlkernel.evaluator.judging.references.reference_calls import call, holds_truths, mapped, state_of, tensors_of
 from rlkernel.evaluator.messages.judgement import NOWHERE, Places, Stress
 from rlkernel.evaluator.program.codes import holds_numbers
+from rlkernel.evaluator.program.operators import by_name
 
 DRAWS = 16
 """Draws in which truth values of which one is rare are looked for."""
@@ -45,6 +46,9 @@ FRESH = frozenset(
     f"aten::{name}" for name in ("empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided")
 )
 """The operators that give memory which nobody has written."""
+
+LOOKED_UP = {"aten::searchsorted": "sorted_sequence", "aten::bucketize": "boundaries"}
+"""The operators that look up between edges, and what these are called among their arguments."""
 
 
 def places(
@@ -117,13 +121,25 @@ def _may_count(tensor: torch.Tensor, given: list[torch.Tensor]) -> bool:
 
 class _Garbage(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Fresh memory holds no numbers, so that what a call leaves unwritten is not finite. Example: rows of a result that shorter
-    lengths do not reach, in which each side would find something else."""
+    lengths do not reach, in which each side would find something else. For the same reason it refuses to look up between edges
+    that are in no order."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if (edges := LOOKED_UP.get(func._schema.name)) is not None:
+            given = by_name(func, args, kwargs or {})
+            if not _rises(given[edges], given.get("sorter")):
+                raise ValueError("edges in no order")
         found = func(*args, **(kwargs or {}))
         if func._schema.name in FRESH and holds_numbers(found):
             found.fill_(torch.nan)
         return found
+
+
+def _rises(edges: torch.Tensor, order: torch.Tensor | None) -> bool:
+    """Whether edges rise along their last axis, in the order that a lookup may be given besides."""
+    if order is not None:
+        edges = edges.gather(-1, order)
+    return bool((edges[..., 1:] >= edges[..., :-1]).all())
 
 
 def _drawn(inputs: list[torch.Tensor], others: list[torch.Tensor]) -> tuple[int, ...]:

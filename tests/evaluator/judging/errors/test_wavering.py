@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from rlkernel.evaluator.judging.drawing import draw_rounds
-from rlkernel.evaluator.judging.errors.wavering import CALLS, MORE_CALLS, moved, some_give, wavers, with_other_roundings
+from rlkernel.evaluator.judging.errors.wavering import CALLS, MORE_CALLS, Wavering, moved, some_give, wavers, with_other_roundings
 from rlkernel.evaluator.judging.references.reference_calls import call, tensors_of
 from rlkernel.reference import load_reference
 from rlkernel.types import Precision
@@ -124,6 +124,21 @@ def test_the_largest_number_stays_the_largest_where_numbers_gain() -> None:
     bits = torch.tensor([float("inf"), float("nan"), 0.0, -0.0])
     assert moved(bits, CALLS + 1, 1.0).isnan().tolist() == [False, True, False, False]
     assert moved(bits, CALLS + 1, 1.0)[[0, 2, 3]].tolist() == [float("inf"), 0.0, 0.0]
+
+
+def test_a_quotient_that_is_rounded_at_once_is_whole_in_any_rounding() -> None:
+    """Of 3 a little less would be cut off to 2."""
+    x = torch.arange(1.0, 65.0).view(8, 8) * 3 + 1
+
+    def answer(x: torch.Tensor) -> torch.Tensor:
+        return torch.div(x, 3.0, rounding_mode="floor").long()
+
+    assert unsure(answer, x) == 0
+    turns = with_other_roundings(lambda: Answer(answer), lambda: [x.clone()], 0)
+    assert not some_give(answer(x) - 1, answer(x), 0, turns)
+    with Wavering(0) as wavering:
+        torch.div(x, 3.0, rounding_mode="floor")
+    assert wavering.jumps
 
 
 def test_a_reference_that_refuses_such_numbers_is_not_known_to_waver() -> None:

@@ -259,6 +259,21 @@ def test_copies_of_drawn_whole_numbers_are_set_apart_and_rows_that_are_copies_mo
     assert places(lambda: Forward(sorted_alone), draw, SEEDS, Stress.VARIED).apart == ()
 
 
+@pytest.mark.parametrize(
+    "look_up", [lambda edges, x: torch.searchsorted(edges, x), lambda edges, x: torch.bucketize(x, edges[1])]
+)
+def test_edges_between_which_a_reference_looks_up_keep_their_order(look_up: Callable[..., torch.Tensor]) -> None:
+    """What is found between edges in no order depends on how it is looked for."""
+
+    def draw(seed: int) -> list[torch.Tensor]:
+        torch.manual_seed(seed)
+        return [torch.arange(16).repeat(4, 1), torch.randint(0, 16, (4, 32))]
+
+    assert places(lambda: Forward(look_up), draw, SEEDS, Stress.VARIED) == Places(moved=(0,))
+    read = places(lambda: Forward(lambda edges, x: x * edges.repeat(1, 2)), draw, SEEDS, Stress.VARIED)
+    assert read == Places(rows=(0,))
+
+
 def test_rows_that_are_copies_are_moved_alike_in_all_inputs_but_in_copies_of_one() -> None:
     """A matrix is filled at rows and columns that no two numbers share, and a graph's edges have no direction."""
 

@@ -193,10 +193,14 @@ def decide_claims(claims: Sequence[Claim], arms: Mapping[str, Sequence[RunRecord
     return tuple(decided)
 
 
+def _pairs(claim: Claim, arms: Mapping[str, Sequence[RunRecord]]) -> list[tuple[RunRecord, RunRecord]]:
+    """The runs that a claim compares, the better arm's first."""
+    return paired(arms.get(claim.better, ()), arms.get(claim.worse, ()))
+
+
 def _level(claim: Claim, arms: Mapping[str, Sequence[RunRecord]]) -> float | None:
     """What all runs that are compared are at, each in its window; None where one is not."""
-    windows = claim.window, claim.worse_window or claim.window
-    pairs = paired(arms.get(claim.better, ()), arms.get(claim.worse, ()))
+    windows, pairs = (claim.window, claim.worse_window or claim.window), _pairs(claim, arms)
     found = [value(run, claim.metric, window, claim.among) for pair in pairs for run, window in zip(pair, windows, strict=True)]
     known = [one for one in found if one is not None]
     return known[0] if known and all(math.isclose(one, known[0], rel_tol=1e-12, abs_tol=1e-12) for one in known) else None
@@ -204,14 +208,13 @@ def _level(claim: Claim, arms: Mapping[str, Sequence[RunRecord]]) -> float | Non
 
 def _finished(claim: Claim, arms: Mapping[str, Sequence[RunRecord]]) -> int:
     """The number of pairs of finished runs."""
-    pairs = paired(arms.get(claim.better, ()), arms.get(claim.worse, ()))
-    return sum(run.finished and other.finished for run, other in pairs)
+    return sum(run.finished and other.finished for run, other in _pairs(claim, arms))
 
 
 def _of_two_policies(claim: Claim, arms: Mapping[str, Sequence[RunRecord]]) -> bool:
     """Whether both arms have a seed, but from one policy none."""
-    runs, others = arms.get(claim.better, ()), arms.get(claim.worse, ())
-    return bool({run.seed for run in runs} & {run.seed for run in others}) and not paired(runs, others)
+    seeds = [{run.seed for run in arms.get(arm, ())} for arm in (claim.better, claim.worse)]
+    return bool(seeds[0] & seeds[1]) and not _pairs(claim, arms)
 
 
 def _unrecorded(claim: Claim, seeds: int) -> str:

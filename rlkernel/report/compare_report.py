@@ -71,7 +71,7 @@ def heading(pair: Pair, timing: str) -> list[str]:
     problems = f"{len(pair.problems)} problems" + (f", {pair.left_out} that only one has left out" if pair.left_out else "")
     sizes = size_differences(pair.base, pair.other)
     notice = [f"notice: these runs differ in size: {'; '.join(sizes)}"] if sizes else []
-    if apart := of_other_policies(pair.base, pair.other):
+    if apart:
         notice.append(
             f"notice: runs of seed {', '.join(map(str, apart))} began from different policies, and are not paired by seed"
         )

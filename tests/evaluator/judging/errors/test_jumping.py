@@ -7,26 +7,17 @@ from functools import partial
 
 import pytest
 import torch
-from torch import nn
 
 from rlkernel.evaluator.judging.errors.jumping import LEAST, right_by_some
 from rlkernel.evaluator.judging.errors.wavering import MORE_CALLS, in_float64, with_other_roundings
 from rlkernel.evaluator.messages.judgement import Tolerance
+from tests.evaluator.judging.errors.test_wavering import Answer
 
 ALLOWED = Tolerance(5e-5, 1e-3)
 WEIGHTS = torch.linspace(-1, 1, 64).view(4, 16)
 STEP = torch.tensor(0.6)
 X = torch.tensor([[4.5, 0.6, 1.8, 6.0], [1.0, 0.6, 1.6, 0.2], [0.4, 1.4, 0.2, 0.8], [0.2, 0.4, 0.8, 1.0]])
 """4.5 / 0.6 is 7.4999997, since float32's 0.6 is a little more; 4.5 times its reciprocal is 7.5, which is rounded to 8."""
-
-
-class Answer(nn.Module):
-    def __init__(self, answer: Callable[[torch.Tensor], torch.Tensor]) -> None:
-        super().__init__()
-        self.answer = answer
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.answer(x)
 
 
 def product(x: torch.Tensor) -> torch.Tensor:

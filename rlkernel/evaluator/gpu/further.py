@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from rlkernel.evaluator.gpu.kinds import MILD, Kind
+from rlkernel.evaluator.gpu.kinds import Kind, at_usual_inputs
 from rlkernel.evaluator.gpu.showing import found, shown_of
+from rlkernel.evaluator.judging.inputs.stress import UNSCALED, varies
 from rlkernel.evaluator.judging.references.hidden import unmissed
 from rlkernel.evaluator.judging.references.reference_calls import call, constants, draw_seed, tensors_of
 from rlkernel.evaluator.messages.judgement import Stress, Tolerance
@@ -32,18 +33,24 @@ def further_rounds(
     large = found(partial(measuring.with_outliers, usual), None)
     rounds += [] if large is None else [(Kind(outliers=True), large)]
     mild = found(partial(_mild, problem, measuring, usual, *hardest), None) if time.monotonic() < until else None
-    return rounds if mild is None else [*rounds, (MILD, mild)]
+    return rounds if mild is None else [*rounds, mild]
 
 
-def _mild(problem: GpuProblem, measuring: Measuring, usual: Seen, kind: Kind, hard: Seen) -> Seen | None:
-    """What the reference gives at usual inputs and other constants, where the hardest round hides one that these show."""
-    if not kind.perturbed or kind.stress is Stress.NONE:
+def _mild(problem: GpuProblem, measuring: Measuring, usual: Seen, hardest: Kind, hard: Seen) -> tuple[Kind, Seen] | None:
+    """The round at usual inputs and other constants, and what the reference gives there, where inputs that never vary do in the
+    hardest round beside larger ones, or where that hides a constant that these show."""
+    if not hardest.perturbed or hardest.stress in UNSCALED:
         return None
-    unseen = _unseen(problem, kind, measuring.limits(hard))
-    mild = measuring.see(MILD) if unseen else None
-    if mild is None or not mild.bearable(usual):
-        return None
-    return mild if unseen - _unseen(problem, MILD, measuring.limits(mild)) else None
+    unseen = _unseen(problem, hardest, measuring.limits(hard))
+    varied = varies(problem.inputs(draw_seed()), hardest.stress, hardest.places)
+    for stress in (*(Stress.VARIED,) * varied, *(Stress.NONE,) * bool(unseen)):
+        kind = at_usual_inputs(stress, hardest.places)
+        seen = found(partial(measuring.see, kind), None)
+        if seen is None or not seen.bearable(usual) or (stress is Stress.VARIED and not seen.as_exact(usual)):
+            continue
+        if stress is Stress.VARIED or unseen - _unseen(problem, kind, measuring.limits(seen)):
+            return kind, seen
+    return None
 
 
 def _unseen(problem: GpuProblem, kind: Kind, limits: Sequence[Tolerance]) -> frozenset[str]:

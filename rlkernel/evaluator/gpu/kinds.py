@@ -31,6 +31,8 @@ class Kind:
     """What is done to the inputs of a round of its own, to show what no draw does."""
     outliers: bool = False
     """A few weights are far larger than the others."""
+    mild: bool = False
+    """Inputs are as large as they are drawn, because larger ones hide something."""
 
     @property
     def note(self) -> str:
@@ -50,13 +52,17 @@ class Kind:
 
 USUAL = Kind()
 """The problem as it is written."""
-MILD = Kind(perturbed=True)
-"""The same with parameters at other values."""
+
+
+def at_usual_inputs(stress: Stress, places: Places) -> Kind:
+    """The round at other constants and inputs that are as large as they are drawn. `stress`: NONE, or VARIED where inputs that
+    never vary do, at these places."""
+    return Kind(stress=stress, perturbed=True, places=NOWHERE if stress is Stress.NONE else places, mild=True)
 
 
 def name_of(kind: Kind) -> str:
     """The name under which `Known.allowed` has what is allowed in such a round."""
-    if kind.shown is not None or kind.outliers:
-        return "outliers" if kind.outliers else str(kind.shown)
+    if kind.shown is not None or kind.outliers or kind.mild:
+        return "outliers" if kind.outliers else "mild" if kind.mild else str(kind.shown)
     changed = "perturbed" if kind.perturbed else "plain"
     return "other" if kind.other else "range" if kind.balance else "stress" if kind.stress else changed

@@ -18,7 +18,7 @@ from torch import nn
 from rlkernel.evaluator.gpu import host_reads, showing
 from rlkernel.evaluator.gpu.further import further_rounds
 from rlkernel.evaluator.gpu.guards import CUDA
-from rlkernel.evaluator.gpu.kinds import MILD, USUAL, Kind, name_of
+from rlkernel.evaluator.gpu.kinds import USUAL, Kind, name_of
 from rlkernel.evaluator.gpu.measuring import Measuring, Seen
 from rlkernel.evaluator.gpu.stopwatch import Run, Stopwatch, mark, settle, wait
 from rlkernel.evaluator.judging.costs.roofline import is_free
@@ -213,7 +213,7 @@ class GpuProblem:
             called.plain, tuple(rows), measuring.state_limits(seen, shows), any(one.blurs for one in seen.values()),
             called.host_us, called.draw_seconds, kind.plants, kind.places,
             Shown.of(one.shown for one, _ in further if one.shown is not None),
-            outliers=any(one.outliers for one, _ in further), mild=any(one == MILD for one, _ in further),
+            outliers=any(one.outliers for one, _ in further), mild=next((one.stress for one, _ in further if one.mild), None),
         )  # fmt: skip
 
     def _usual_call(self, measuring: Measuring, usual: Seen, stopwatch: Stopwatch) -> _Usual:

@@ -15,7 +15,7 @@ import torch
 from rlkernel.evaluator.gpu.checks import Checks, Strayed
 from rlkernel.evaluator.gpu.closer import Call, look_closer
 from rlkernel.evaluator.gpu.fused_errors import passes
-from rlkernel.evaluator.gpu.kinds import MILD, Kind, name_of
+from rlkernel.evaluator.gpu.kinds import Kind, at_usual_inputs, name_of
 from rlkernel.evaluator.gpu.liveness import MOST_SPINS, Failing, in_order, live_functions, patience
 from rlkernel.evaluator.gpu.problem import step_times
 from rlkernel.evaluator.gpu.rounds import Round, Rounds
@@ -92,8 +92,8 @@ class Session(Rounds):
         yield from (Kind(shown=one) for one in self.known.shown)
         if self.known.outliers:
             yield Kind(outliers=True)
-        if self.known.mild:
-            yield MILD
+        if self.known.mild is not None:
+            yield at_usual_inputs(self.known.mild, self.known.places)
 
     def _look_as_kernelbench(self) -> None:
         """Note how KernelBench would compare the outputs of a candidate that is wrong elsewhere. It changes no verdict."""

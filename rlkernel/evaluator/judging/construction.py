@@ -30,9 +30,11 @@ from rlkernel.evaluator.judging.inputs.stress import (
     OF_ONE_VALUE,
     OTHER_PARAMETERS,
     STRESS_NOTES,
+    UNSCALED,
     all_zero,
     holds_one,
     stressed,
+    varies,
 )
 from rlkernel.evaluator.judging.modules import made, otherwise
 from rlkernel.evaluator.judging.references.plan import Plan, SeededReference, Terms
@@ -75,6 +77,8 @@ class Round:
     """The reference's own, of each output."""
     first_inputs: list[Any]
     """The inputs of the calls that come before the module is judged, on both sides; empty where there are none."""
+    enlarged: bool = False
+    """Whether inputs that never vary do, and others are larger than they are drawn, so that they may hide it."""
 
     @property
     def own_measures(self) -> frozenset[int]:
@@ -178,7 +182,7 @@ class Construction:
         self.calls += 1
         return Round(
             self.plan.init_seed, forward_seed, self.calls > 1, given, inputs, expected, products, tuple(errors),
-            self.plan.first_inputs,
+            self.plan.first_inputs, stress not in UNSCALED and varies(usual, stress, places),
         )  # fmt: skip
 
     def _call(self, inputs: list[Any], forward_seed: int) -> tuple[Any, list[torch.Tensor], dict[str, torch.Tensor]]:

@@ -6,7 +6,8 @@
    and uneven, with rows that are tiny or below zero; inputs of one value at others
 3  the other of train and eval mode, where that differs; parameters at other values
 4  operands of products out of half precision's range, where a reference of float32 multiplies inputs: tf32 keeps that range
-5  parameters at other values and usual inputs, where the inputs of round 2 hide a constant
+5  parameters at other values and usual inputs, where the inputs of round 2 hide a constant, or may hide what becomes of inputs
+   that never vary
 6  numbers that an operator is for whose effect no draw shows, such as those above a limit of 200
 7  a few weights far larger than the others, where an output has half precision: 8 bits with a scale are as exact otherwise
 
@@ -116,13 +117,17 @@ def _hidden(reference: SeededReference, drawn: Round, terms: Terms) -> frozenset
 
 
 def _milder(
-    reference: Reference, usual: Round, terms: Terms, seeds: random.Random, *, kept: SeededReference, unseen: frozenset[str]
+    reference: Reference, usual: Round, terms: Terms, seeds: random.Random,
+    *, kept: SeededReference, unseen: frozenset[str], ways: tuple[Stress, ...],
 ) -> Round | None:  # fmt: skip
-    """A round at other constants, but for those that are `kept`, that shows some of those `unseen` under stress; None where it
-    does not."""
+    """A round at usual inputs and other constants, but for those that are `kept`: the first of these `ways` that is bearable, and
+    in which inputs that never vary do, or some of the constants show that are `unseen` under stress."""
     del reference
-    drawn = _perturbed(kept, usual, terms, seeds, Stress.NONE)
-    return drawn if drawn is not None and unseen - _hidden(kept, drawn, terms) else None
+    for stress in ways:
+        drawn = _perturbed(kept, usual, terms, seeds, stress)
+        if drawn is not None and (stress is Stress.VARIED or unseen - _hidden(kept, drawn, terms)):
+            return drawn
+    return None
 
 
 def _perturbed(reference: SeededReference, usual: Round, terms: Terms, seeds: random.Random, stress: Stress) -> Round | None:
@@ -239,10 +244,11 @@ def draw_rounds(
     del first
     harder = [_harder(reference, usual, terms, seeds)]
     kept, unseen = harder[0][1], _hidden(*harder[0][::-1], terms)
+    ways = (*(Stress.VARIED,) * harder[0][0].enlarged, *(Stress.NONE,) * bool(unseen))
     yield (harder.pop()[0],)  # no name here holds the round while it is judged
     if other:
         yield (Construction(kept, terms, seeds, other=True, perturbed=True).round(Stress.NONE),)
-    milder = (partial(_milder, kept=kept, unseen=unseen),) * bool(unseen)
+    milder = (partial(_milder, kept=kept, unseen=unseen, ways=ways),) * bool(ways)
     del kept
     shows = tuple(partial(_shown, plant=plant) for plant in plants)
     others: tuple[Callable[..., Round | None], ...] = (*milder, *shows, *(_out_of_range,) * usual.products, _with_outliers)

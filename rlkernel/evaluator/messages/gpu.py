@@ -114,8 +114,9 @@ class Known:
     """What is done to inputs in rounds of their own."""
     outliers: bool = False
     """Whether there is a round in which a few weights are far larger than the others."""
-    mild: bool = False
-    """Whether there is a round at usual inputs and other constants, because the hardest one hides a constant."""
+    mild: Stress | None = None
+    """What is done to the inputs of a round at other constants whose inputs are as large as they are drawn, because the hardest
+    one hides a constant, or may hide what becomes of inputs that never vary; None where there is no such round."""
 
     @property
     def keeps_inputs(self) -> bool:

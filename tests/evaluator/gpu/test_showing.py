@@ -268,9 +268,9 @@ SINK = "torch.softmax(torch.cat([x @ x[:8].mT * 0.25, self.sink[:1].expand(64, 1
 def test_a_constant_that_large_inputs_hide_is_judged_at_usual_ones(known: Any) -> None:
     made = "self.sink = nn.Parameter(torch.zeros(16))"
     found = known(SINK.replace("+ y", "+ 1e-6 * y"), made=made)
-    assert found.mild and found.stress is not Stress.NONE and "perturbed" in found.allowed
-    assert not known("x + self.sink.sum() + y", made=made).mild, "the hardest round shows it"
-    assert not known("x + y", made=made).mild, "no round shows it"
+    assert found.mild is Stress.NONE and found.stress is not Stress.NONE and "mild" in found.allowed
+    assert known("x + self.sink.sum() + y", made=made).mild is None, "the hardest round shows it"
+    assert known("x + y", made=made).mild is None, "no round shows it"
 
 
 @pytest.mark.parametrize(

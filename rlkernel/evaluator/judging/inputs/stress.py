@@ -57,6 +57,8 @@ ORDERED = 8
 """The least length of rows whose order is no chance."""
 HOLES = -0.35
 """Numbers of a wave between -1/2 and 1/2 below which a mask gets a hole: a quarter of them."""
+UNSCALED = (Stress.NONE, Stress.VARIED)
+"""Those in which inputs are as large as they are drawn."""
 UNEVEN = (Stress.EXTREME, Stress.UNEVEN)
 """Those in which numbers differ in size from place to place."""
 SHIFTED = (*UNEVEN, Stress.SHIFTED)
@@ -145,6 +147,12 @@ def changes(inputs: list[Any], stress: Stress, places: Places = NOWHERE) -> tupl
 
     found = tuple(of(place, tensor) for place, tensor in enumerate(tensors_of(inputs)))
     return with_edges(found, places.edges) if stress is Stress.EXTREME else found
+
+
+def varies(inputs: list[Any], stress: Stress, places: Places = NOWHERE) -> bool:
+    """Whether some of these inputs would differ from what is drawn though nothing were scaled: masks without a hole, numbers that
+    are all the same, or what is the same in each draw. A GPU is waited for."""
+    return stress is not Stress.NONE and any(one is not None for one in changes(inputs, Stress.VARIED, places))
 
 
 def with_edges(found: Sequence[Change | None], edges: Sequence[Edge]) -> tuple[Change | None, ...]:

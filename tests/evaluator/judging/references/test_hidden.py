@@ -1,4 +1,4 @@
-"""Constants that large inputs hide have a round of their own."""
+"""Constants that large inputs hide have a round of their own, and so has what never varies."""
 
 from __future__ import annotations
 
@@ -60,3 +60,30 @@ def test_such_a_constant_is_in_a_round_at_usual_inputs(answer: str, more: int) -
     rounds = [one for some in draw_rounds(reference(answer), Precision.PYTORCH, "key", other=False) for one in some]
     notes = [one.expected.note for one in rounds]
     assert notes.count(" (parameters at other values)") == more and len(rounds) == 3 + more
+
+
+LENGTHS = SOURCE.replace("def forward(self, x)", "def forward(self, x, lengths)").replace(
+    "return [torch.randn(64, 16)]", "return [torch.randn(64, 16), torch.full((64,), 48)]"
+)
+KEYS = "torch.softmax((x @ x.mT).masked_fill(torch.arange(64) >= lengths[:, None], -torch.inf), 1) @ x"
+
+
+@pytest.mark.parametrize(
+    ("source", "answer", "mild"),
+    [(LENGTHS, KEYS, 1), (SOURCE, "x * 2", 0)],
+    ids=["lengths that are always full", "nothing that never varies"],
+)
+def test_what_never_varies_is_in_a_round_at_usual_inputs(source: str, answer: str, mild: int) -> None:
+    """With scores 64 times as large the largest key alone counts, and who reads 15 keys behind a length is mostly right."""
+    rounds = [
+        one
+        for some in draw_rounds(load_reference(source.format(answer=answer), small=False), Precision.PYTORCH, "key", other=False)
+        for one in some
+    ]
+    enlarged = [one for one in rounds if one.enlarged]
+    usual = [one for one in rounds if len(one.inputs) == 2 and one.inputs[1].unique().tolist() == [25, 48] and not one.enlarged]
+    assert (len(enlarged), len(usual)) == (mild, mild)
+    for one in usual:
+        assert one.inputs[0].std() < 1.2 and one.expected.note == " (inputs of one value at others, parameters at other values)"
+    for one in enlarged:
+        assert one.inputs[0].std() > 2.0 and one.inputs[1].unique().tolist() == [25, 48]

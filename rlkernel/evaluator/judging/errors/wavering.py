@@ -2,7 +2,8 @@
 
 Float64 tells it where float32 cannot tell numbers apart (`own_error.undecided`), and not where float32 just can: of
 `argmax(tanh(x))` for an x of 8, whoever writes tanh as `2 * sigmoid(2 * x) - 1` has equal numbers where tanh has two neighbours.
-So the reference is called again, with a few units in the last place less of whatever two right kernels may round otherwise. Equal
+So the reference is called again, with a few units in the last place less of whatever two right kernels may round otherwise, and
+more of a long sum, which errs more the more terms it has. Equal
 numbers get the same change: which of them is named is no question of rounding. None becomes as large as the largest, so that a
 share stays below 1 and a place within its table; and a count stays what it is.
 
@@ -17,7 +18,8 @@ of such ones (`jumping.py`). Source: ours, after Monte Carlo arithmetic.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -29,7 +31,7 @@ from rlkernel.evaluator.judging.errors.error_passes import BLOCK
 from rlkernel.evaluator.judging.errors.own_error import undecided
 from rlkernel.evaluator.judging.references.reference_calls import call, exact_outputs, tensors_of
 from rlkernel.evaluator.program.codes import equal_or_wrong
-from rlkernel.evaluator.program.operators import base_name
+from rlkernel.evaluator.program.operators import base_name, by_name
 
 CALLS = 8
 """How often a reference is called: two neighbours change places in about every second one."""
@@ -37,10 +39,15 @@ MORE_CALLS = 40
 """How often it is called where few numbers are left that no call gave: each of five neighbours is the largest in every fifth."""
 FEW = 1e-3
 """The share of an output that is few."""
+BOTH_WAYS = CALLS + 4
+"""After so many calls, two of which gain, it is asked how many are left."""
 EXACT_CALLS = (0, 1, 2, CALLS + 1, CALLS + 3, CALLS + 5)
 """The turns in float64, in which numbers lose, and then gain."""
 UNITS = 4.0
-"""The most that a number loses or gains, in units in the last place of its dtype."""
+"""The most that a number loses or gains, in units in the last place of its dtype, unless it is a long sum."""
+OF_A_SUM = 0.5
+"""The same of a sum of n terms, in units of float32 and in roots of n: one term after the other, roundings of a half unit at most
+add up to 0.3 roots of n in the mean, and a sum in another order errs so where this one does not."""
 ADDED = frozenset({
     "addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "convolution", "cumprod", "cumsum", "dot", "linear", "mm", "mv", "prod",
     "sum", "vdot",
@@ -64,6 +71,12 @@ ROUNDED = ADDED | {
 }  # fmt: skip
 """Operators whose last bits are nobody's mistake. A sum, a difference and a product of two numbers are exact everywhere, and so
 is what only moves numbers or compares them."""
+RUNNING = frozenset({"cumprod", "cumsum", "logcumsumexp"})
+"""Operators whose results are sums, or products, of all that comes before along an axis."""
+OF_ROWS = {"addmm": 1, "addmv": 1, "baddbmm": 1, "bmm": 0, "dot": 0, "linear": 0, "mm": 0, "mv": 0, "vdot": 0}
+"""Operators that add up products along the last axis of one of their tensors, and which one it is."""
+SUMS = frozenset({"linalg_vector_norm", "mean", "norm", "prod", "sum"})
+"""Operators that add up the elements of a tensor, or multiply them, as many for each result."""
 JUMPING = frozenset({
     "argmax", "argmin", "argsort", "bucketize", "ceil", "eq", "floor", "floor_divide", "fmod", "frac", "ge", "gt",
     "hardshrink", "heaviside", "histc", "le", "lt", "ne", "remainder", "round", "searchsorted", "sgn", "sign", "sort",
@@ -74,6 +87,7 @@ WORDS = {torch.float64: torch.int64, torch.float32: torch.int32, torch.float16: 
 ODD = 0x9E3779B97F4A7C15 - (1 << 64)
 """What spreads neighbouring bits over a word."""
 STEPS = 1 << 10
+EPS = torch.finfo(torch.float32).eps
 
 
 class Wavering(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -93,13 +107,26 @@ class Wavering(TorchDispatchMode):  # type: ignore[no-untyped-call]
         made = func(*args, **kwargs)
         self.jumps = self.jumps or _jumps(name, given, made)
         if name in ROUNDED and not (counts and _whole(made)):
+            terms = _terms(name, by_name(func, args, kwargs), given, made)
             for tensor in made if isinstance(made, (tuple, list)) else (made,):
                 if isinstance(tensor, torch.Tensor) and tensor.dtype in WORDS and tensor.numel():
                     parts = torch.split(tensor.view(-1), BLOCK) if tensor.is_contiguous() else (tensor,)
                     largest = max(map(_largest, parts)) if gains(self._turn) else None
                     for part in parts:
-                        part.copy_(moved(part, self._turn, largest))
+                        part.copy_(moved(part, self._turn, largest, terms))
         return made
+
+
+def _terms(name: str, called: Mapping[str, Any], given: Sequence[torch.Tensor], made: Any) -> int:
+    """How many terms each result of an operator is the sum of, where it only adds up; 1 of any other. given: the tensors among
+    what it was `called` with."""
+    if name in RUNNING:
+        return given[0].shape[called["dim"]] if given[0].dim() else 1
+    if name in OF_ROWS:
+        return given[OF_ROWS[name]].shape[-1]
+    if name == "convolution":
+        return given[1].numel() // max(1, given[1].shape[0])
+    return given[0].numel() // max(1, made.numel()) if name in SUMS else 1
 
 
 def _jumps(name: str, given: Sequence[torch.Tensor], made: Any) -> bool:
@@ -159,7 +186,7 @@ def in_float64(
 
 def some_give(found: torch.Tensor, wanted: torch.Tensor, place: int, turns: Iterable[Sequence[torch.Tensor]]) -> bool:
     """Whether each whole number of an output that is not the `wanted` one is what the reference gives there in one of the
-    `turns`, of which more than `CALLS` are taken where few are left. place: of the output among all. Both have one shape and
+    `turns`, of which more than `BOTH_WAYS` are taken where few are left. place: of the output among all. Both have one shape and
     dtype."""
     right = found == wanted
     for number, turn in enumerate(turns):
@@ -167,7 +194,7 @@ def some_give(found: torch.Tensor, wanted: torch.Tensor, place: int, turns: Iter
             return False
         right |= found == turn[place]
         left = right.numel() - int(right.sum())
-        if not left or (number + 1 >= CALLS and left > max(1, FEW * right.numel())):
+        if not left or (number + 1 >= BOTH_WAYS and left > max(1, FEW * right.numel())):
             return not left
     return False
 
@@ -190,9 +217,10 @@ def _largest(tensor: torch.Tensor) -> float:
     return float(size.where(size.isfinite(), 0.0).amax())
 
 
-def moved(tensor: torch.Tensor, turn: int, largest: float | None = None) -> torch.Tensor:
+def moved(tensor: torch.Tensor, turn: int, largest: float | None = None, terms: int = 1) -> torch.Tensor:
     """Each number without up to `UNITS` units in the last place, by its own bits, or with as many more in a turn that `gains`.
-    There one stays that would become as large as the `largest`. Infinities, zeros and NaN stay.
+    There one stays that would become as large as the `largest`. Infinities, zeros and NaN stay. `terms`: of how many each is the
+    sum, see `OF_A_SUM`.
 
     >>> one = moved(torch.tensor([0.5, 3.0, 0.5, float("inf"), 0.0]), 1)
     >>> one[0] == one[2], one[3:], bool(((one[:3] / torch.tensor([0.5, 3.0, 0.5]) - 1).abs() <= 4.5 * 2**-23).all())
@@ -204,7 +232,8 @@ def moved(tensor: torch.Tensor, turn: int, largest: float | None = None) -> torc
     for _ in range(2):  # the low bits of what was rounded before are zeros
         mixed = (mixed ^ (mixed >> 29)) * ODD
     share = ((mixed >> 32) % STEPS).to(torch.float64) * (1.0 / STEPS)
-    change = share * (UNITS * torch.finfo(tensor.dtype).eps)
+    eps = torch.finfo(tensor.dtype).eps
+    change = share * max(UNITS * eps, OF_A_SUM * math.sqrt(terms) * min(eps, EPS))  # half precision is added up in float32
     if largest is None:
         return (tensor.double() * (1.0 - change)).to(tensor.dtype)
     larger = (tensor.double() * (1.0 + change)).to(tensor.dtype)

@@ -10,7 +10,16 @@ import torch
 from torch import nn
 
 from rlkernel.evaluator.judging.drawing import draw_rounds
-from rlkernel.evaluator.judging.errors.wavering import CALLS, MORE_CALLS, Wavering, moved, some_give, wavers, with_other_roundings
+from rlkernel.evaluator.judging.errors.wavering import (
+    BOTH_WAYS,
+    CALLS,
+    MORE_CALLS,
+    Wavering,
+    moved,
+    some_give,
+    wavers,
+    with_other_roundings,
+)
 from rlkernel.evaluator.judging.references.reference_calls import call, tensors_of
 from rlkernel.reference import load_reference
 from rlkernel.types import Precision
@@ -70,7 +79,7 @@ def test_numbers_that_some_rounding_gives(found: list[int], right: bool) -> None
     assert some_give(torch.tensor(found), torch.tensor([3, 2]), 0, turns) is right
 
 
-@pytest.mark.parametrize(("rows", "left", "asked"), [(1000, 1, 29), (1000, 2, CALLS), (1, 1, 29)])
+@pytest.mark.parametrize(("rows", "left", "asked"), [(1000, 1, 29), (1000, 2, BOTH_WAYS), (1, 1, 29)])
 def test_more_calls_are_made_where_few_numbers_are_left(rows: int, left: int, asked: int) -> None:
     """The 29th call gives what no other one does: it is asked for one number of a thousand, and not for two."""
     wanted = torch.zeros(rows, dtype=torch.int64)
@@ -114,6 +123,55 @@ def test_sums_of_shares_may_be_larger_as_well_as_smaller() -> None:
     assert wanted.tolist() == [2, 1, 2, 1]
     assert right([1, 1, 2, 1]) and right([2, 2, 2, 1]) and right([1, 2, 2, 1])
     assert not right([2, 1, 1, 1]) and not right([2, 1, 2, 2])
+
+
+@pytest.mark.parametrize(("units", "right"), [(20, True), (200, False)])
+def test_a_long_sum_may_be_off_by_more_units(units: int, right: bool) -> None:
+    """A sum of 4,096 terms moves by up to 0.5 * 64 = 32 units of its size of 1/2 or 1."""
+
+    def reached(x: torch.Tensor) -> torch.Tensor:
+        return torch.searchsorted(x.cumsum(-1), levels).squeeze(1)
+
+    x = torch.full((8, 4096), 2.0**-12)
+    levels = torch.tensor([0.5] * 4 + [1.0] * 4)[:, None] * (1 - units * 2.0**-23)
+    wanted = reached(x)
+    assert wanted.tolist() == [2047] * 4 + [4095] * 4
+    turns = with_other_roundings(lambda: Answer(reached), lambda: [x.clone()], 0)
+    assert some_give(wanted + 1, wanted, 0, turns) is right
+
+
+def turned(answer: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> float:
+    """The most that a number moves, in units of float32 at its size, in any of the turns."""
+    usual = answer(x).double()
+    most = 0.0
+    for turn in range(MORE_CALLS):
+        with Wavering(turn):
+            most = max(most, float(((answer(x).double() - usual) / usual).abs().max()) * 2**23)
+    return most
+
+
+@pytest.mark.parametrize(
+    ("answer", "units"),
+    [
+        (lambda x: x.cumsum(1), 32),
+        (lambda x: x.sum(1), 32),
+        (lambda x: x @ x.T, 32),
+        (lambda x: torch.nn.functional.linear(x, x[:2], x[0, :2]), 32),
+        (lambda x: torch.addmm(x[0, :8], x, x.T), 32),
+        (lambda x: torch.exp(x), 4),
+        (lambda x: x[:, :32].sum(1), 4),
+    ],
+    ids=["cumsum", "sum", "product", "linear", "addmm", "exp", "short sum"],
+)
+def test_by_how_much_numbers_move(answer: Callable[[torch.Tensor], torch.Tensor], units: float) -> None:
+    """Half the root of 4,096 terms; the root of 32 is less than the 8 that would be more than usual."""
+    x = torch.rand(8, 4096, generator=torch.Generator().manual_seed(0)) + 0.5
+    assert 0.7 * units < turned(answer, x) < units + 1.5
+
+
+def test_half_precision_is_added_up_in_float32() -> None:
+    x = torch.full((8,), 0.75, dtype=torch.bfloat16)
+    assert torch.equal(moved(x, 1), moved(x, 1, terms=1 << 20)), "512 units of float32 are less than 4 of bfloat16"
 
 
 def test_the_largest_number_stays_the_largest_where_numbers_gain() -> None:

@@ -1,9 +1,11 @@
 """Evaluations per second on distinct, cold, honest candidates over the whole suite, and where their time goes.
 
     python -m benchmarks.evaluator_throughput [--count 320] [--jobs 0] [--device auto] [--timing-width 0.05] [--out FILE.json]
+    python -m benchmarks.evaluator_throughput --cache DIR --seed 0, and again with --seed 1
 
-Nothing is cached: every candidate is another text, traced, compiled, run, judged and timed anew in a pool that was just opened
-and has seen three others. All candidates are honest: a verdict other than `correct` is listed, and the exit status is 1.
+No verdict is cached: every candidate is another text, traced, compiled, run, judged and timed anew in a pool that was just opened
+and has seen three others. With `--cache` the second seed finds what the first one has measured of references. All candidates are
+honest: a verdict other than `correct` is listed, and the exit status is 1.
 """
 
 from __future__ import annotations
@@ -44,11 +46,12 @@ class Measured:
     rows: tuple[Done, ...]
 
 
-async def measure(count: int, jobs: int, device: str, seed: int, timing_width: float) -> Measured:
+async def measure(count: int, jobs: int, device: str, seed: int, timing_width: float, cache: Path | None) -> Measured:
     """Open, warm up, then time `count` candidates from the first question to the last verdict."""
     cases = corpus(count + WARM_UP, seed)
     start = time.perf_counter()
-    async with open_pool(device=device, jobs=jobs, config=EvaluatorConfig(timing_width=timing_width)) as pool:
+    config = EvaluatorConfig(timing_width=timing_width)
+    async with open_pool(device=device, jobs=jobs, cache_dir=cache, config=config) as pool:
         opened = time.perf_counter() - start
         await drive(pool, cases[count:], "warming up")
         machine = about(pool, {"count": count, "jobs": jobs, "device": device, "seed": seed, "timing_width": timing_width})
@@ -121,11 +124,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N")
     parser.add_argument("--seed", type=int, default=0, help="of the corpus")
     parser.add_argument("--timing-width", type=float, default=TIMING_WIDTH, help="see EvaluatorConfig.timing_width")
+    parser.add_argument("--cache", type=Path, help="directory that keeps what is measured of references for the next seed")
     parser.add_argument("--out", type=Path, help="result file, JSON")
     args = parser.parse_args(argv)
     console = Console(width=WIDTH)
     try:
-        found = anyio.run(measure, args.count, args.jobs, args.device, args.seed, args.timing_width)
+        found = anyio.run(measure, args.count, args.jobs, args.device, args.seed, args.timing_width, args.cache)
     except ValueError as error:  # a device that is not there, a count that is too large
         parser.error(str(error))
     summed = figures(found)

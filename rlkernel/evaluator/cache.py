@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from dataclasses import replace
 from pathlib import Path
 
+from rlkernel.evaluator.shared_rows import SharedRows
 from rlkernel.evaluator.version import verdict_version
 from rlkernel.types import Evaluation, Problem, Status
 
@@ -28,9 +28,7 @@ class ResultCache:
 
     def __init__(self, directory: Path | None) -> None:
         self._results: dict[str, Evaluation] = {}
-        self._path = directory / "results.jsonl" if directory is not None else None
-        self._read = 0
-        """Bytes of the file that are known."""
+        self._rows = SharedRows(directory / "results.jsonl" if directory is not None else None)
         self._read_on()
 
     def __len__(self) -> int:
@@ -45,31 +43,13 @@ class ResultCache:
 
     def put(self, name: str, result: Evaluation) -> None:
         self._results[name] = result
-        if self._path is not None and result.status not in NOT_KEPT:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            line = json.dumps({"key": name, "result": result.to_json()}) + "\n"
-            with self._path.open("a+b", buffering=0) as file:
-                if file.seek(0, os.SEEK_END):
-                    file.seek(-1, os.SEEK_END)
-                    if file.read(1) != b"\n":  # somebody's disk was full
-                        line = "\n" + line
-                # One write, so that lines of several processes do not mix.
-                file.write(line.encode())
+        if result.status not in NOT_KEPT:
+            self._rows.append({"key": name, "result": result.to_json()})
 
     def _read_on(self) -> None:
         """Whole lines that were added since."""
-        if self._path is None or not self._path.exists() or (size := self._path.stat().st_size) == self._read:
-            return
-        if size < self._read:  # another file
-            self._read = 0
-        with self._path.open("rb") as file:
-            file.seek(self._read)
-            lines = file.read()
-        whole = lines[: lines.rfind(b"\n") + 1]
-        self._read += len(whole)
-        for line in whole.splitlines():
+        for row in self._rows.unread():
             try:
-                row = json.loads(line)
                 self._results.setdefault(row["key"], Evaluation.from_json(row["result"]))
             except (ValueError, KeyError, TypeError):
                 continue

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import anyio
 import anyio.to_thread
 
 from rlkernel.evaluator.cards.baselines import BaselineStore
 from rlkernel.evaluator.cards.gpu_runner import GpuRunner
+from rlkernel.evaluator.cards.kept_studies import KeptStudies
 from rlkernel.evaluator.cards.kept_times import KeptTimes
 from rlkernel.evaluator.cards.studies import Studies
 from rlkernel.evaluator.clock import Clock
@@ -30,12 +32,15 @@ from rlkernel.types import Evaluation, OpFact, Precision, Problem
 class GpuPath:
     """Judges candidates on any of `runners`."""
 
-    def __init__(self, stages: Stages, runners: Sequence[GpuRunner], baselines: BaselineStore) -> None:
+    def __init__(self, stages: Stages, runners: Sequence[GpuRunner], kept_in: Path | None) -> None:
+        """kept_in: the directory for what is measured of references; None keeps it in memory."""
         config = stages.config
         self.runners = runners
         self.stages = stages
+        baselines = BaselineStore(None if kept_in is None else kept_in / "baselines.jsonl")
+        kept = KeptStudies(None if kept_in is None else kept_in / "studies.jsonl", precision=config.precision)
         self._times = KeptTimes(baselines, precision=config.precision)
-        self._studies = Studies(config, self._times)
+        self._studies = Studies(config, self._times, kept)
         self._stays = Stays(runners, self._studies, config.limits.gpu_seconds)
 
     @property

@@ -35,7 +35,7 @@ from rlkernel.evaluator import remarks
 from rlkernel.evaluator.caching import CachingEvaluator
 from rlkernel.evaluator.cards import gpus
 from rlkernel.evaluator.cards.at_hand import for_cards, not_idle, own_pids, with_measured_profile
-from rlkernel.evaluator.cards.baselines import DRIFT, BaselineStore
+from rlkernel.evaluator.cards.baselines import DRIFT
 from rlkernel.evaluator.cards.gpu_runner import GpuRunner, open_runner
 from rlkernel.evaluator.cards.watch import Watch
 from rlkernel.evaluator.clock import Clock, OnStage
@@ -238,8 +238,7 @@ async def open_pool(
         config = await with_measured_profile(config, runners, cache_dir)
         server = await stack.enter_async_context(ForkServer())
         stages = Stages(server, config, (cache_dir or server.scratch) / "binaries")
-        baselines = BaselineStore(cache_dir / "baselines.jsonl" if cache_dir is not None else None)
-        path = GpuPath(stages, runners, baselines) if cards else CpuPath(stages)
+        path = GpuPath(stages, runners, cache_dir) if cards else CpuPath(stages)
         oracles = [await stack.enter_async_context(server.child("oracle")) for _ in range(jobs)]
 
         async def renew(oracle: Child) -> Child:

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 _HERE = Path(__file__).parent
-_ASIDE = ("ray", "cards/gpu_runner.py", "cards/watch.py", "pool.py", "cache.py", "caching.py", "version.py")
+_ASIDE = ("ray", "cards/gpu_runner.py", "cards/watch.py", "pool.py", "cache.py", "caching.py", "shared_rows.py", "version.py")
 """The files that ask, wait and remember, none of which can change a verdict."""
 _BESIDE = ("reference.py", "seeds.py")
 """The files beside the evaluator that say what a reference gives."""

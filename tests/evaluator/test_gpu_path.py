@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -292,6 +293,15 @@ async def test_baselines_are_stored_with_provenance_and_torch_compile_beside(tmp
     assert result.compiled_us is not None and 10 < result.compiled_us < 200
     (line,) = (tmp_path / "baselines.jsonl").read_text().splitlines()
     assert pool.runners[0].gpu.uuid in line and '"compiled_us": ' in line
+
+
+async def test_a_problem_is_studied_once_though_two_processes_meet_it(tmp_path: Path, relu: Problem) -> None:
+    for candidate in ("one", "another"):
+        async with open_pool(device="cuda:0", jobs=1, cache_dir=tmp_path) as pool:
+            result = await pool.evaluate(relu, hostile("honest") + f"\n# {candidate}\n")
+        assert result.status is Status.CORRECT and not result.cached
+    (line,) = (tmp_path / "studies.jsonl").read_text().splitlines()
+    assert json.loads(line)["problem"] == relu.name
 
 
 PRECISIONS = {

@@ -13,6 +13,7 @@ import pytest
 
 from rlkernel.evaluator.cards.baselines import BaselineStore
 from rlkernel.evaluator.cards.gpu_runner import RunnerFailed, RunnerLost
+from rlkernel.evaluator.cards.kept_studies import KeptStudies
 from rlkernel.evaluator.cards.kept_times import KeptTimes
 from rlkernel.evaluator.cards.studies import Studies
 from rlkernel.evaluator.clock import Clock
@@ -37,7 +38,8 @@ pytestmark = pytest.mark.anyio
 def stays(*runners: PlayedRunner) -> Stays:
     listed: Any = runners
     config = EvaluatorConfig(precision=Precision.TF32)
-    return Stays(listed, Studies(config, KeptTimes(BaselineStore(None), precision=config.precision)), 10.0)
+    times = KeptTimes(BaselineStore(None), precision=config.precision)
+    return Stays(listed, Studies(config, times, KeptStudies(None, precision=config.precision)), 10.0)
 
 
 async def stay(those: Stays) -> Stay:

@@ -9,7 +9,6 @@ import pytest
 
 from rlkernel.errors import EvaluatorFailed
 from rlkernel.evaluator import pool
-from rlkernel.evaluator.cards.baselines import BaselineStore
 from rlkernel.evaluator.config import EvaluatorConfig
 from rlkernel.evaluator.gpu_path import GpuPath
 from rlkernel.interfaces import CardEvaluator
@@ -23,7 +22,7 @@ pytestmark = pytest.mark.anyio
 def path_of(*runners: PlayedRunner) -> GpuPath:
     listed: Any = runners
     stages: Any = SimpleNamespace(config=EvaluatorConfig())
-    return GpuPath(stages, listed, BaselineStore(None))
+    return GpuPath(stages, listed, None)
 
 
 async def test_drift_is_a_notice() -> None:

@@ -7,8 +7,6 @@ precision. Another machine's timings are therefore absent here, never used in pl
 from __future__ import annotations
 
 import hashlib
-import json
-import os
 import platform
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -17,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from rlkernel.evaluator.cards.gpus import Gpu, Reading
+from rlkernel.evaluator.shared_rows import SharedRows
 from rlkernel.evaluator.version import baseline_version
 from rlkernel.types import Precision, Problem
 
@@ -124,16 +123,14 @@ class BaselineStore:
     """
 
     def __init__(self, path: Path | None) -> None:
-        self._path = path
+        self._file = SharedRows(path)
         self._rows: dict[Key, list[Baseline]] = {}
         self._names: dict[Key, str] = {}
-        if path is not None and path.exists():
-            for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-                try:
-                    row = json.loads(line)
-                    self._add(str(row["problem"]), str(row["source"]), Baseline.from_json(row["baseline"]))
-                except (ValueError, KeyError, TypeError):
-                    continue
+        for row in self._file.unread():
+            try:
+                self._add(str(row["problem"]), str(row["source"]), Baseline.from_json(row["baseline"]))
+            except (ValueError, KeyError, TypeError):
+                continue
 
     def __len__(self) -> int:
         """Return the number of keys, not of rows."""
@@ -156,17 +153,7 @@ class BaselineStore:
     def put(self, problem: Problem, baseline: Baseline) -> None:
         """Keep a new baseline of `problem`, and append it to the file."""
         self._add(problem.name, source_hash(problem), baseline)
-        if self._path is None:
-            return
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        row = {"problem": problem.name, "source": source_hash(problem), "baseline": asdict(baseline)}
-        with self._path.open("ab+") as file:
-            end = b"\n"
-            if file.tell() > 0:
-                file.seek(-1, os.SEEK_END)
-                end = file.read(1)
-            # If a writer was killed inside a line, its remains must not swallow this row.
-            file.write((b"" if end == b"\n" else b"\n") + json.dumps(row).encode() + b"\n")
+        self._file.append({"problem": problem.name, "source": source_hash(problem), "baseline": asdict(baseline)})
 
     def describe(self) -> list[tuple[str, ...]]:
         """Return one row per key, for a table with the headings `COLUMNS`, ordered by problem and then by GPU."""

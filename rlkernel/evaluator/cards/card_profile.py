@@ -8,8 +8,6 @@ Source: ours.
 
 from __future__ import annotations
 
-import json
-import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -23,6 +21,7 @@ from rlkernel.evaluator.cards.gpus import Gpu
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.messages import codec
 from rlkernel.evaluator.messages.gpu import MeasureRates, Rates
+from rlkernel.evaluator.shared_rows import SharedRows
 
 OLDEST = 80
 """The oldest compute capability whose tensor cores know bfloat16 and tf32."""
@@ -135,11 +134,10 @@ class RateStore:
     """Measured rates by card and driver, in memory and in the file `path` if one is given; a damaged line is skipped."""
 
     def __init__(self, path: Path | None) -> None:
-        self._path = path
+        self._file = SharedRows(path)
         self._rates: dict[tuple[str, str], Rates] = {}
-        for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path is not None and path.exists() else ():
+        for row in self._file.unread():
             try:
-                row = json.loads(line)
                 self._rates[row["uuid"], row["driver"]] = Rates(**row["rates"])
             except (ValueError, KeyError, TypeError):
                 continue
@@ -151,11 +149,7 @@ class RateStore:
     def put(self, gpu: Gpu, rates: Rates) -> None:
         """Keep a measurement, and append it to the file."""
         self._rates[gpu.uuid, gpu.driver] = rates
-        if self._path is not None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            row = {"uuid": gpu.uuid, "driver": gpu.driver, "name": gpu.name, "rates": asdict(rates)}
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(row) + os.linesep)
+        self._file.append({"uuid": gpu.uuid, "driver": gpu.driver, "name": gpu.name, "rates": asdict(rates)})
 
 
 async def measured_profile(runner: GpuRunner, store: RateStore) -> DeviceProfile:

@@ -13,7 +13,7 @@ import anyio
 
 from rlkernel.errors import BrokenReference, EvaluatorFailed
 from rlkernel.evaluator.cards.gpu_runner import GpuRunner, RunnerLost
-from rlkernel.evaluator.cards.gpus import Gpu
+from rlkernel.evaluator.cards.kept_studies import KeptStudies
 from rlkernel.evaluator.cards.kept_times import KeptTimes
 from rlkernel.evaluator.config import EvaluatorConfig
 from rlkernel.evaluator.messages import codec
@@ -26,23 +26,13 @@ COMPILED_SECONDS = 120.0
 """Wall clock that torch.compile and its timing may take."""
 
 
-Kind = tuple[str, int, str]
-"""What equal cards have in common: model, memory, driver."""
-
-
-def kind_of(gpu: Gpu) -> Kind:
-    """The kind of a card; what is known of a problem on one card of a kind holds for all."""
-    return gpu.name, gpu.memory_bytes, gpu.driver
-
-
 class Studies:
     """Studies each problem when it is first met on a kind of card."""
 
-    def __init__(self, config: EvaluatorConfig, times: KeptTimes) -> None:
+    def __init__(self, config: EvaluatorConfig, times: KeptTimes, kept: KeptStudies) -> None:
         self._config = config
         self._times = times
-        self._known: dict[tuple[Kind, str], Known] = {}
-        """(a kind of card, a problem's source) -> what a runner measured of the problem."""
+        self._kept = kept
         self._turns: defaultdict[str, anyio.Lock] = defaultdict(anyio.Lock)
         """A problem's source -> who studies it now."""
         self._compiled: dict[tuple[str, str], float | None] = {}
@@ -66,20 +56,20 @@ class Studies:
         async with self._turns[problem.source]:
             known = self.known(runner, problem)
             if known is None:
-                known = await self._measure(runner, problem, brief)
-                self._known[kind_of(runner.gpu), problem.source] = known
+                known, whole = await self._measure(runner, problem, brief)
+                self._kept.put(runner.gpu, problem, known, lasting=whole)
         return known
 
     def known(self, runner: GpuRunner, problem: Problem) -> Known | None:
         """What is known of a problem on this kind of card; None before it was studied."""
-        return self._known.get((kind_of(runner.gpu), problem.source))
+        return self._kept.get(runner.gpu, problem)
 
     def compiled_us(self, runner: GpuRunner, problem: Problem) -> float | None:
         """The reference's time under torch.compile; None if it was not asked for or does not compile."""
         return self._compiled.get((runner.gpu.uuid, problem.source))
 
-    async def _measure(self, runner: GpuRunner, problem: Problem, brief: Brief) -> Known:
-        """Ask for a study, and with fewer inputs that no author draws where these cost the runner."""
+    async def _measure(self, runner: GpuRunner, problem: Problem, brief: Brief) -> tuple[Known, bool]:
+        """Ask for a study, and with fewer inputs that no author draws where these cost the runner; whether it has all."""
         who, limit = f"{problem.name}: the process that runs the reference on the GPU", self._config.limits.oracle_seconds
         replaced = brief.variants[1].replaced
         for stress, shown in ((True, True), (True, False), (False, False)):
@@ -95,7 +85,7 @@ class Studies:
                 what = f"was silent for more than {limit:g} s" if lost.death is None else lost.death.describe()
                 raise EvaluatorFailed(f"{who} {what}") from lost
             if isinstance(answer, Known):
-                return answer
+                return answer, stress and shown
             if isinstance(answer, Broken):
                 raise BrokenReference(answer.why)
             if isinstance(answer, Failed):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -11,6 +13,7 @@ import pytest
 from rlkernel.errors import BrokenReference, EvaluatorFailed
 from rlkernel.evaluator.cards.baselines import BaselineStore
 from rlkernel.evaluator.cards.gpu_runner import RunnerLost
+from rlkernel.evaluator.cards.kept_studies import KeptStudies
 from rlkernel.evaluator.cards.kept_times import KeptTimes
 from rlkernel.evaluator.cards.studies import Studies
 from rlkernel.evaluator.config import EvaluatorConfig
@@ -25,8 +28,11 @@ OTHER = replace(KNOWN, gaps=True)
 pytestmark = pytest.mark.anyio
 
 
-def studies() -> Studies:
-    return Studies(EvaluatorConfig(), KeptTimes(BaselineStore(None), precision=Precision.PYTORCH))
+def studies(path: Path | None = None, config: EvaluatorConfig | None = None) -> Studies:
+    """What begins with a process; with a path, what another one has found is there."""
+    precision = Precision.PYTORCH
+    kept = KeptStudies(path, precision=precision)
+    return Studies(config or EvaluatorConfig(), KeptTimes(BaselineStore(None), precision=precision), kept)
 
 
 async def study(runner: Any, those: Studies | None = None) -> Known:
@@ -70,6 +76,43 @@ async def test_one_study_serves_equal_cards_and_no_others() -> None:
     assert [len(runner.asked) for runner in (first, equal, newer)] == [1, 0, 1]
 
 
+async def test_what_another_process_has_studied_is_known_here(tmp_path: Path) -> None:
+    path = tmp_path / "cache" / "studies.jsonl"
+    runner, equal, newer = PlayedRunner(0, [KNOWN]), PlayedRunner(1), PlayedRunner(2, [OTHER])
+    newer.gpu = replace(newer.gpu, driver="590.1")
+    already_open = studies(path)
+    assert await study(runner, studies(path)) == KNOWN
+    assert await study(equal, studies(path)) == await study(equal, already_open) == KNOWN
+    assert await study(newer, studies(path)) == OTHER
+    assert [len(one.asked) for one in (runner, equal, newer)] == [1, 0, 1]
+
+
+async def test_a_study_that_lacks_rounds_holds_for_its_process_alone(tmp_path: Path) -> None:
+    path = tmp_path / "studies.jsonl"
+    those = studies(path)
+    assert await study(PlayedRunner(0, [LOST, KNOWN]), those) == KNOWN
+    assert await study(PlayedRunner(0), those) == KNOWN
+    assert not path.exists()
+    assert await study(PlayedRunner(0, [OTHER]), studies(path)) == OTHER
+
+
+async def test_another_codes_studies_are_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "studies.jsonl"
+    await study(PlayedRunner(0, [KNOWN]), studies(path))
+    monkeypatch.setattr("rlkernel.evaluator.cards.kept_studies.verdict_version", lambda: "another")
+    assert await study(PlayedRunner(0, [OTHER]), studies(path)) == OTHER
+
+
+async def test_damaged_studies_are_made_anew(tmp_path: Path) -> None:
+    path = tmp_path / "studies.jsonl"
+    await study(PlayedRunner(0, [KNOWN]), studies(path))
+    row = json.loads(path.read_text())
+    del row["known"]["fates"]
+    path.write_text(json.dumps(row) + "\n")
+    assert await study(PlayedRunner(0, [OTHER]), studies(path)) == OTHER
+    assert await study(PlayedRunner(0), studies(path)) == OTHER, "the last row of a key counts"
+
+
 async def test_an_equal_card_waits_for_a_study_and_takes_over_one_that_fails() -> None:
     class Slow(PlayedRunner):
         async def ask(self, question: bytes, seconds: float, *answers: type[Any]) -> Any:
@@ -103,7 +146,7 @@ async def test_torch_compile_is_timed_on_every_card() -> None:
             return CompiledTimes(compiled_us=1.0 + self.gpu.index, eager_us=9.0)
 
     config = EvaluatorConfig(compiled=True)
-    those = Studies(config, KeptTimes(BaselineStore(None), precision=Precision.PYTORCH))
+    those = studies(config=config)
     runners: list[Any] = [Compiling(0, [KNOWN]), Compiling(1)]
     for runner in runners:
         await study(runner, those)

@@ -137,6 +137,19 @@ def test_they_are_so_in_the_hardest_round(known: Any, room: Any) -> None:
     assert "inputs that are always the same at others" in kind.note
 
 
+def test_what_never_varies_is_judged_at_usual_inputs_too(known: Any, room: Any) -> None:
+    """Of 63 keys a page's end is behind the length; with scores 64 times as large none of these is the largest in most rows."""
+    y, keys = "torch.full((64,), 48)", "torch.softmax((x @ x.T).masked_fill(torch.arange(64) >= y[:, None], -1e30), 1) @ x"
+    found = known(keys, y=y)
+    assert (found.mild, found.places.holed) == (Stress.VARIED, (1,)) and "mild" in found.allowed
+    problem = room.problem.GpuProblem(SOURCE.format(answer=keys, y=y, made="pass"), "problem")
+    mild = room.further.at_usual_inputs(found.mild, found.places)
+    usual, given = problem.inputs(3), problem.inputs(3, mild)
+    assert torch.equal(given[0], usual[0]) and given[1].unique().tolist() == [25, 48]
+    assert "inputs of one value at others" in mild.note
+    assert known("x.masked_fill(~y, 0.0)", y=BOTH + " > 2").mild is None, "it varies"
+
+
 def test_half_precision_is_judged_with_large_weights(known: Any) -> None:
     made = "self.weight = nn.Parameter(torch.randn(32, 32))"
     assert known("(x.bfloat16() @ self.weight.bfloat16()) + y.bfloat16()", made=made).outliers
@@ -275,10 +288,10 @@ def test_a_constant_that_large_inputs_hide_is_judged_at_usual_ones(known: Any) -
 
 @pytest.mark.parametrize(
     ("name", "kind", "note"),
-    [("outliers", "outliers", "some weights times 64"), ("perturbed", "mild", "parameters at other values")],
+    [("outliers", {"outliers": True}, "some weights times 64"), ("mild", {"mild": Stress.NONE}, "parameters at other values")],
 )
-def test_a_stay_judges_with_large_weights_and_other_constants(stay: Any, name: str, kind: str, note: str) -> None:
-    known = replace(KNOWN, allowed={**KNOWN.allowed, name: LIMIT}, **{kind: True})
+def test_a_stay_judges_with_large_weights_and_other_constants(stay: Any, name: str, kind: dict[str, Any], note: str) -> None:
+    known = replace(KNOWN, allowed={**KNOWN.allowed, name: LIMIT}, **kind)
 
     def kernel(args: dict[str, Any], number: int) -> None:
         args["y"].copy_((2.1 if number == 1 else 2.0) * args["x"])  # the second call is that of such a round

@@ -23,7 +23,7 @@ from rlkernel.evaluator.judging.errors.jumping import right_by_some
 from rlkernel.evaluator.judging.errors.own_error import UNSTEADY, OwnError, steady
 from rlkernel.evaluator.judging.errors.several_right import compare_with_any
 from rlkernel.evaluator.judging.errors.tolerance import beside, of_state, tolerance
-from rlkernel.evaluator.judging.errors.wavering import in_float64, some_give, with_other_roundings
+from rlkernel.evaluator.judging.errors.wavering import OtherRoundings, some_give
 from rlkernel.evaluator.judging.references.flags import judging
 from rlkernel.evaluator.judging.references.reference_calls import mapped, tensors_of
 from rlkernel.evaluator.judging.references.widening import FINER, WAYS, Way
@@ -103,18 +103,14 @@ def _by_roundings(
     side: _Side, limit: Tolerance, place: int, made: Call, draw: Callable[[], list[Any]], precision: Precision
 ) -> bool:  # fmt: skip
     """Whether an output is one that roundings may give, because they decide whole numbers in it, or in what it is made of."""
-    called = lambda: copy.deepcopy(made.model), draw, made.seed
-    turns = with_other_roundings(*called)
+    roundings = OtherRoundings(lambda: copy.deepcopy(made.model), draw, made.seed)
     with judging(precision):  # as ever: what cuDNN ships with is tf32
         if equal_or_wrong(side.wanted.dtype):
-            return some_give(side.found, side.wanted, place, turns)
+            return some_give(side.found, side.wanted, place, roundings.turns())
         if side.exact.shape != side.found.shape:
             return False
         shared = overlapping(side.found)
-        match = right_by_some(
-            side.found, side.exact, place, turns, partial(in_float64, *called), allowed=limit, overlapping=shared,
-            where=side.where,
-        )  # fmt: skip
+        match = right_by_some(side.found, side.exact, place, roundings, allowed=limit, overlapping=shared, where=side.where)
         return match is not None
 
 

@@ -23,7 +23,7 @@ from rlkernel.evaluator.judging.errors.comparison import bits
 from rlkernel.evaluator.judging.errors.own_error import ELEMENT_CAP, OwnError, own_error, steady, undecided
 from rlkernel.evaluator.judging.errors.tensor_cores import balance_of, halved
 from rlkernel.evaluator.judging.errors.tolerance import ROUNDED, tolerance, widest
-from rlkernel.evaluator.judging.errors.wavering import wavers, with_other_roundings
+from rlkernel.evaluator.judging.errors.wavering import OtherRoundings, wavers
 from rlkernel.evaluator.judging.inputs.planting import only_values, planted, tells
 from rlkernel.evaluator.judging.inputs.shown import must_be_exact
 from rlkernel.evaluator.judging.inputs.stress import stresses
@@ -170,8 +170,8 @@ class Measuring:
         unsure = undecided(outputs, own.exact[: len(outputs)])
         if not unsure and (kind == USUAL or kind.stress is not Stress.NONE):
             with judging(precision):
-                turns = with_other_roundings(partial(problem.model_for, kind, init_seed), draw, forward_seed)
-                unsure = wavers(turns, outputs)
+                roundings = OtherRoundings(partial(problem.model_for, kind, init_seed), draw, forward_seed)
+                unsure = wavers(roundings.turns(), outputs)
         del own  # what float64 gave is large
         wrong = False
         if products and kind.balance is not None:

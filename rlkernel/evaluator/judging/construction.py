@@ -36,7 +36,7 @@ from rlkernel.evaluator.judging.inputs.stress import (
     stressed,
     varies,
 )
-from rlkernel.evaluator.judging.modules import made, otherwise
+from rlkernel.evaluator.judging.modules import made, other_roundings
 from rlkernel.evaluator.judging.references.plan import Plan, SeededReference, Terms
 from rlkernel.evaluator.judging.references.reference_calls import (
     REFUSALS,
@@ -163,7 +163,7 @@ class Construction:
         errors = errors[: len(found)]
         allowed = tuple(tolerance(f.dtype, error, self.precision) for f, error in zip(found, errors, strict=True))
         alone = not (self.calls and changed)
-        turns, in_float64 = otherwise(self.plan, self._build, inputs, forward_seed)
+        roundings = other_roundings(self.plan, self._build, inputs, forward_seed)
         expected = Expected(
             structure, tuple(found), tuple(exact), tuple(after), tuple(before), told, allowed, beside=beside,
             choices=self._choices, rounded=other_choices(errors, cores),
@@ -176,7 +176,7 @@ class Construction:
             ordinary=stress is Stress.NONE and not (self.plan.other or self.perturbed or self.balance or self.planting),
             lent=tuple(lent(f, after) for f in found),
             blame=self.plan.blame(inputs, forward_seed) if self.perturbed and not self.calls else None,
-            otherwise=turns if alone else None, in_float64=in_float64,
+            roundings=roundings if alone else None,
         )  # fmt: skip
         given, self._given = self._given, {}
         self.calls += 1

@@ -145,10 +145,10 @@ def _perturbed(reference: SeededReference, usual: Round, terms: Terms, seeds: ra
 
 def _wavers(drawn: Round, terms: Terms) -> float:
     """The share of whole numbers of the reference in a round that roundings decide."""
-    if drawn.expected.otherwise is None:
+    if drawn.expected.roundings is None:
         return 0.0
     with terms.usual.bounded():
-        return wavers(drawn.expected.otherwise(), drawn.expected.reference)
+        return wavers(drawn.expected.roundings.turns(), drawn.expected.reference)
 
 
 def _out_of_range(reference: Reference, usual: Round, terms: Terms, seeds: random.Random) -> Round | None:

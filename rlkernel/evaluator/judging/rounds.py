@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,7 @@ from rlkernel.evaluator.judging.errors.own_error import OwnError
 from rlkernel.evaluator.judging.errors.place import place_of
 from rlkernel.evaluator.judging.errors.several_right import compare_with_any
 from rlkernel.evaluator.judging.errors.tolerance import tolerance
-from rlkernel.evaluator.judging.errors.wavering import some_give
+from rlkernel.evaluator.judging.errors.wavering import OtherRoundings, some_give
 from rlkernel.evaluator.messages.judgement import InputFate, Tolerance
 from rlkernel.evaluator.program.codes import equal_or_wrong
 from rlkernel.types import Precision
@@ -54,10 +54,8 @@ class Expected:
     """Stands behind a miss: what is special about the round."""
     blame: Callable[[Sequence[torch.Tensor]], str] | None = None
     """Stands behind the note, found from the wrong outputs: which parameters they ignore."""
-    otherwise: Callable[[], Iterable[Sequence[torch.Tensor]]] | None = None
-    """What the reference gives with other roundings."""
-    in_float64: Callable[[], Iterable[Sequence[torch.Tensor]]] = tuple
-    """What it gives in float64, and with other roundings there."""
+    roundings: OtherRoundings | None = None
+    """What the reference gives with other roundings; None where a call before it has left state."""
 
     @property
     def made(self) -> list[tuple[torch.Tensor, Tolerance]]:
@@ -123,11 +121,11 @@ def compare_round(
         if not match.matches and index in expected.choices and not overlapping[index]:
             chosen = expected.choices[index].allows(found, expected.reference[index])
             match = Match(True, "") if chosen else match
-        if not match.matches and match.numeric and equal_or_wrong(found.dtype) and expected.otherwise is not None:
-            match = Match(True, "") if some_give(found, expected.reference[index], index, expected.otherwise()) else match
-        elif not match.matches and match.numeric and expected.otherwise is not None:
+        if not match.matches and match.numeric and equal_or_wrong(found.dtype) and expected.roundings is not None:
+            match = Match(True, "") if some_give(found, expected.reference[index], index, expected.roundings.turns()) else match
+        elif not match.matches and match.numeric and expected.roundings is not None:
             match = right_by_some(
-                found, expected.exact[index], index, expected.otherwise(), expected.in_float64,
+                found, expected.exact[index], index, expected.roundings,
                 allowed=expected.allowed[index], overlapping=overlapping[index], where=where,
             ) or match  # fmt: skip
         error = max(error, match.error)

@@ -13,14 +13,14 @@ in which no other numbers change places. Source: ours.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 
 from rlkernel.evaluator.judging.errors.comparison import Match, compare_tensor
 from rlkernel.evaluator.judging.errors.own_error import errors
 from rlkernel.evaluator.judging.errors.several_right import distance, unlike
-from rlkernel.evaluator.judging.errors.wavering import CALLS, EXACT_CALLS, UNITS
+from rlkernel.evaluator.judging.errors.wavering import CALLS, EXACT_CALLS, UNITS, OtherRoundings
 from rlkernel.evaluator.messages.judgement import Tolerance
 from rlkernel.evaluator.program.codes import valued
 
@@ -35,11 +35,11 @@ LEAST = 2 * CALLS
 
 
 def right_by_some(
-    found: torch.Tensor, exact: torch.Tensor, place: int, turns: Iterable[Sequence[torch.Tensor]],
-    in_float64: Callable[[], Iterable[Sequence[torch.Tensor]]], *, allowed: Tolerance, overlapping: bool, where: str,
+    found: torch.Tensor, exact: torch.Tensor, place: int, roundings: OtherRoundings,
+    *, allowed: Tolerance, overlapping: bool, where: str,
 ) -> Match | None:  # fmt: skip
-    """The comparison of an output of real numbers with the nearest of the `exact` result and what the reference gives in the
-    `turns`, once it matches; None where it does not. place: of the output among all. in_float64: see `wavering.in_float64`."""
+    """The comparison of an output of real numbers with the nearest of the `exact` result and what the reference gives with other
+    `roundings`, once it matches; None where it does not. place: of the output among all."""
     limit = max(allowed.norm, DRIFT * torch.finfo(found.dtype).eps)
 
     def matched(nearest: torch.Tensor) -> Match | None:
@@ -50,7 +50,7 @@ def right_by_some(
         return None
     nearest, least = exact, distance(found, exact)
     jumped = torch.zeros(exact.shape, dtype=torch.bool, device=exact.device)
-    for number, turn in enumerate(turns):
+    for number, turn in enumerate(roundings.turns()):
         if place >= len(turn) or turn[place].shape != exact.shape:
             return None
         side = turn[place].to(exact.dtype)
@@ -64,7 +64,7 @@ def right_by_some(
             continue
         nearest, least = torch.where(nearer, side, nearest), torch.where(nearer, by, least)
         if matched(nearest) is not None:
-            equal = _equal_numbers(in_float64(), place, limit, allowed)
+            equal = _equal_numbers(roundings.in_float64(), place, limit, allowed)
             return None if equal is None else matched(torch.where(equal, exact, nearest))
     return None
 

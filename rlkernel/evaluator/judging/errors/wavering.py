@@ -21,6 +21,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -146,42 +147,51 @@ def wavers(turns: Iterable[Sequence[torch.Tensor]], outputs: Sequence[torch.Tens
     return next((share for found in first if len(found) == len(outputs) and (share := undecided(outputs, found))), 0.0)
 
 
-def with_other_roundings(
-    build: Callable[[], nn.Module], inputs: Callable[[], list[Any]], seed: int,
-    within: Callable[[], AbstractContextManager[None]] = nullcontext,
-) -> Iterator[Sequence[torch.Tensor]]:  # fmt: skip
-    """The outputs of a reference with other roundings, again and again; none any more where it refuses them, or where it does not
-    jump, so that they would be the same. build, inputs: the module and the arguments that gave the usual ones, as they were
-    before. within: what bounds each call, because what ends where two numbers are equal may not end where roundings part them."""
-    for turn in range(MORE_CALLS):
+@dataclass(frozen=True, slots=True)
+class OtherRoundings:
+    """What one call of a reference gives with other roundings."""
+
+    build: Callable[[], nn.Module]
+    """The module as it was before the call."""
+    inputs: Callable[[], list[Any]]
+    """The arguments as they were before."""
+    seed: int
+    """What forward draws from."""
+    within: Callable[[], AbstractContextManager[None]] = nullcontext
+    """What bounds each call, because what ends where two numbers are equal may not end where roundings part them."""
+
+    def turns(self) -> Iterator[Sequence[torch.Tensor]]:
+        """The outputs with other roundings, again and again; none any more where the reference refuses them, or where it does not
+        jump, so that they would be the same."""
+        for turn in range(MORE_CALLS):
+            wavering = Wavering(turn)
+            found = self._called(wavering, lambda *made: tensors_of(call(*made)))
+            if found is None:
+                return
+            yield found
+            if not wavering.jumps:
+                return
+
+    def in_float64(self) -> Iterator[Sequence[torch.Tensor]]:
+        """The outputs in float64, and then those with other roundings in float64, which show what depends on numbers that are
+        equal without any rounding; fewer where the reference refuses them, and none where it does not run so."""
+        for turn in (None, *EXACT_CALLS):
+            found = self._called(None if turn is None else Wavering(turn), exact_outputs)
+            if found is None:
+                return
+            yield found
+
+    def _called(
+        self, wavering: Wavering | None, how: Callable[[nn.Module, list[Any], int], Sequence[torch.Tensor] | None]
+    ) -> Sequence[torch.Tensor] | None:  # fmt: skip
+        """The outputs of one call; None where the reference refuses it."""
         try:
-            with within():
-                model, given = build(), inputs()
-                with Wavering(turn) as wavering:
-                    found = tensors_of(call(model, given, seed))
+            with self.within():
+                model, given = self.build(), self.inputs()
+                with wavering or nullcontext():
+                    return how(model, given, self.seed)
         except Exception:  # a reference may refuse such numbers in its own way, and a card may be full
-            return
-        yield found
-        if not wavering.jumps:
-            return
-
-
-def in_float64(
-    build: Callable[[], nn.Module], inputs: Callable[[], list[Any]], seed: int,
-    within: Callable[[], AbstractContextManager[None]] = nullcontext,
-) -> Iterator[Sequence[torch.Tensor]]:  # fmt: skip
-    """The outputs of a reference in float64, and then those with other roundings in float64, which show what depends on numbers
-    that are equal without any rounding; fewer where it refuses them, and none where it does not run so. See
-    `with_other_roundings`."""
-    for turn in (None, *EXACT_CALLS):
-        try:
-            with within(), nullcontext() if turn is None else Wavering(turn):
-                found = exact_outputs(build(), inputs(), seed)
-        except Exception:  # as above
-            return
-        if found is None:
-            return
-        yield found
+            return None
 
 
 def some_give(found: torch.Tensor, wanted: torch.Tensor, place: int, turns: Iterable[Sequence[torch.Tensor]]) -> bool:

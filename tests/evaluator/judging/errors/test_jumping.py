@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable
 
 import pytest
 import torch
 
 from rlkernel.evaluator.judging.errors.jumping import LEAST, right_by_some
-from rlkernel.evaluator.judging.errors.wavering import MORE_CALLS, in_float64, with_other_roundings
+from rlkernel.evaluator.judging.errors.wavering import OtherRoundings
 from rlkernel.evaluator.messages.judgement import Tolerance
 from tests.evaluator.judging.errors.test_wavering import Answer
 
@@ -29,10 +28,7 @@ def is_right(
     allowed: Tolerance = ALLOWED,
 ) -> bool:  # fmt: skip
     made = lambda: Answer(answer), lambda: [x.clone()], 0
-    match = right_by_some(
-        found, answer(x.double()), 0, with_other_roundings(*made), partial(in_float64, *made), allowed=allowed,
-        overlapping=False, where="output",
-    )  # fmt: skip
+    match = right_by_some(found, answer(x.double()), 0, OtherRoundings(*made), allowed=allowed, overlapping=False, where="output")
     return match is not None and match.matches
 
 
@@ -116,24 +112,21 @@ def test_nobody_is_excused_where_float64_does_not_tell() -> None:
     made = lambda: Answer(asks), lambda: [X.clone()], 0
     exact = asks(X.double())
     asked.append(1)
-    match = right_by_some(
-        found, exact, 0, with_other_roundings(*made), partial(in_float64, *made), allowed=ALLOWED, overlapping=False,
-        where="output",
-    )  # fmt: skip
+    match = right_by_some(found, exact, 0, OtherRoundings(*made), allowed=ALLOWED, overlapping=False, where="output")
     assert match is None
 
 
 @pytest.mark.parametrize(("wrong", "calls"), [(4, LEAST), (20, 0)])
 def test_no_more_calls_are_made_where_none_of_the_first_ones_jumps_or_too_much_is_wrong(wrong: int, calls: int) -> None:
-    taken = list[int]()
+    taken, whole = list[int](), torch.round(X / STEP) * STEP
 
-    def turns() -> Iterator[Sequence[torch.Tensor]]:
-        for number in range(MORE_CALLS):
-            taken.append(number)
-            yield [product(X)]
+    def build() -> Answer:
+        taken.append(len(taken))
+        return Answer(product)
 
-    found = product(X)
+    found = product(whole)
     found.view(-1)[:wrong] += 1.0
-    exact = product(X.double())
-    assert right_by_some(found, exact, 0, turns(), tuple, allowed=ALLOWED, overlapping=False, where="output") is None
+    roundings = OtherRoundings(build, lambda: [whole.clone()], 0)
+    exact = product(whole.double())
+    assert right_by_some(found, exact, 0, roundings, allowed=ALLOWED, overlapping=False, where="output") is None
     assert len(taken) == calls

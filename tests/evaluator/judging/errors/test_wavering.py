@@ -14,11 +14,11 @@ from rlkernel.evaluator.judging.errors.wavering import (
     BOTH_WAYS,
     CALLS,
     MORE_CALLS,
+    OtherRoundings,
     Wavering,
     moved,
     some_give,
     wavers,
-    with_other_roundings,
 )
 from rlkernel.evaluator.judging.references.reference_calls import call, tensors_of
 from rlkernel.reference import load_reference
@@ -42,7 +42,7 @@ class Answer(nn.Module):
 
 
 def unsure(answer: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> float:
-    turns = with_other_roundings(lambda: Answer(answer), lambda: [x.clone()], 0)
+    turns = OtherRoundings(lambda: Answer(answer), lambda: [x.clone()], 0).turns()
     return wavers(turns, tensors_of(call(Answer(answer), [x], 0)))
 
 
@@ -75,7 +75,7 @@ def test_it_is_the_share_of_numbers_that_waver() -> None:
 def test_numbers_that_some_rounding_gives(found: list[int], right: bool) -> None:
     """Of the first row no rounding decides, and of the second one names either neighbour."""
     x = torch.cat([torch.linspace(0, 1, 4)[None], NEIGHBOURS])
-    turns = with_other_roundings(lambda: Answer(lambda x: torch.tanh(x).argmax(1)), lambda: [x.clone()], 0)
+    turns = OtherRoundings(lambda: Answer(lambda x: torch.tanh(x).argmax(1)), lambda: [x.clone()], 0).turns()
     assert some_give(torch.tensor(found), torch.tensor([3, 2]), 0, turns) is right
 
 
@@ -101,7 +101,7 @@ def test_each_of_several_neighbours_may_be_the_largest() -> None:
     and for 6 all others would have to lose nearly as much as they may."""
     x = torch.tensor([[0.0, 12.0, 6.0, 3.0, 2.0, 1.0, 0.0]])
     x = torch.where(torch.arange(7) > 0, 1 - x * 2**-24, 0.0)
-    turns = list(with_other_roundings(lambda: Answer(lambda x: (x / 1).argmax(1)), lambda: [x.clone()], 0))
+    turns = list(OtherRoundings(lambda: Answer(lambda x: (x / 1).argmax(1)), lambda: [x.clone()], 0).turns())
     assert len(turns) == MORE_CALLS
     given = [place for place in range(7) if some_give(torch.tensor([place]), torch.tensor([6]), 0, iter(turns))]
     assert given == [3, 4, 5, 6]
@@ -115,7 +115,7 @@ def test_sums_of_shares_may_be_larger_as_well_as_smaller() -> None:
         return torch.searchsorted(x.cumsum(-1), LEVELS).squeeze(1)
 
     def right(found: list[int]) -> bool:
-        turns = with_other_roundings(lambda: Answer(reached), lambda: [x.clone()], 0)
+        turns = OtherRoundings(lambda: Answer(reached), lambda: [x.clone()], 0).turns()
         return some_give(torch.tensor(found), wanted, 0, turns)
 
     x = torch.full((4, 4), 0.25)
@@ -136,7 +136,7 @@ def test_a_long_sum_may_be_off_by_more_units(units: int, right: bool) -> None:
     levels = torch.tensor([0.5] * 4 + [1.0] * 4)[:, None] * (1 - units * 2.0**-23)
     wanted = reached(x)
     assert wanted.tolist() == [2047] * 4 + [4095] * 4
-    turns = with_other_roundings(lambda: Answer(reached), lambda: [x.clone()], 0)
+    turns = OtherRoundings(lambda: Answer(reached), lambda: [x.clone()], 0).turns()
     assert some_give(wanted + 1, wanted, 0, turns) is right
 
 
@@ -192,7 +192,7 @@ def test_a_quotient_that_is_rounded_at_once_is_whole_in_any_rounding() -> None:
         return torch.div(x, 3.0, rounding_mode="floor").long()
 
     assert unsure(answer, x) == 0
-    turns = with_other_roundings(lambda: Answer(answer), lambda: [x.clone()], 0)
+    turns = OtherRoundings(lambda: Answer(answer), lambda: [x.clone()], 0).turns()
     assert not some_give(answer(x) - 1, answer(x), 0, turns)
     with Wavering(0) as wavering:
         torch.div(x, 3.0, rounding_mode="floor")

@@ -198,8 +198,8 @@ def words(semantic: Any) -> dict[str, Any]:
         "interpreter_semantic": semantic, "max": _maximum, "min": _minimum,
         "range": functools.partial(_range, semantic.builder),
         **branches.words(
-            _assigned, lambda test: semantic.builder.chain.wait(deepest([test])), semantic.builder.leave_open,
-            lambda branch, taken: semantic.builder.extents.note_side(branch, taken),
+            _assigned, lambda test: semantic.builder.chain.wait(deepest([test])), semantic.builder.follow_both,
+            semantic.builder.followed_both, lambda branch, taken: semantic.builder.extents.note_side(branch, taken),
         ),
         **loops.words(semantic.builder),
     }  # fmt: skip

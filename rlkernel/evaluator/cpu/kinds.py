@@ -30,7 +30,7 @@ _MOST_PARTS = 8
 """Masks that one is known to be the conjunction of."""
 _MOST_LATER = 50
 """Operations on operations that are left for later."""
-_MIXING = {f"create_{name}" for name in ("cat", "dot", "gather", "histogram", "join", "split")}
+_MIXING = {f"create_{name}" for name in ("cat", "dot", "dot_scaled", "gather", "histogram", "join", "split")}
 """Operators whose result has other ends than the same operator would give the ends."""
 _POINTERS = {f"create_{name}" for name in ("addptr", "splat", "broadcast", "expand_dims", "reshape", "trans")}
 """Operators whose pointers are known in other programs."""

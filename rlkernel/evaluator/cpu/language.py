@@ -221,8 +221,7 @@ def _patch_words(machine: Machine, semantic: Any) -> None:
             setattr(module, name, _counted(machine, getattr(module, name)))
         module.range = functools.partial(_range, machine)
         module.static_range = _static_range
-        for name in ("dot_scaled", "map_elementwise"):
-            setattr(module, name, _not_interpreted(name))
+        module.map_elementwise = _not_interpreted("map_elementwise")
         module.static_print = lambda *values, **options: None
         module.multiple_of = functools.partial(hints.multiple_of, machine)
         module.max_contiguous = functools.partial(hints.max_contiguous, machine)

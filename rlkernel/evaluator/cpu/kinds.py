@@ -148,6 +148,10 @@ class Kinds:
         both = ends.astype(np.uint64) @ np.array([_MIX, 1], dtype=np.uint64)[-ends.shape[1] :]
         return float((np.unique(both).size + alone) / (both.size + alone))
 
+    def in_all(self, values: Array) -> bool:
+        """Whether these are true at both ends in all programs that have decided the same so far: (programs, ends)."""
+        return bool(np.broadcast_to(values, (self.count, values.shape[-1]))[self._alike].all())
+
     def _inside(self, mask: Array) -> Array:
         """How many ends of a mask are true in each program: (programs,)."""
         return np.broadcast_to(mask.reshape(mask.shape[0], -1).sum(axis=1), self._members.shape)

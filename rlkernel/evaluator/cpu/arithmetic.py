@@ -280,7 +280,17 @@ class Arithmetic(InterpreterBuilder):  # type: ignore[misc]
         return TensorHandle(made.astype(triton_interpreter._get_np_dtype(kind_of_result)), kind_of_result)
 
     def create_dot_scaled(
-        self, a: Any, a_scale: Any, a_form: Any, b: Any, b_scale: Any, b_form: Any, fast: bool, a_packed: Any, b_packed: Any, d: Any
+        self,
+        a: Any,
+        a_scale: Any,
+        a_form: Any,
+        b: Any,
+        b_scale: Any,
+        b_form: Any,
+        fast: bool,
+        a_packed: Any,
+        b_packed: Any,
+        d: Any,
     ) -> Any:
         kind = scaled_products.computed_in((a_form.name, b_form.name))
         left = scaled_products.widened(a, a_scale, a_form.name, bool(a_packed), kind, first=True, fast=bool(fast))

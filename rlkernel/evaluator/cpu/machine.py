@@ -44,7 +44,7 @@ class Machine(Atomics):
         return mark(made) if self.dry else made
 
     def create_assume(self, condition: Any) -> None:
-        """A hint that is checked at full shape, where the compiler uses it, and in all programs that do as the followed one does."""
+        """A hint that is checked at full shape, where the compiler uses it, in all programs that do as the followed one does."""
         elsewhere = kinds.others(condition) if self.dry and self.kinds.count > 1 else None
         holds = np.all(condition.data) and (elsewhere is None or self.kinds.in_all(elsewhere))
         if self.dry and not is_loaded(condition) and not holds:

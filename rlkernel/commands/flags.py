@@ -72,13 +72,16 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(f"{message} (see {self.command} --help)")
 
 
-def nearest(word: str, words: Iterable[str]) -> str:
-    """What ends a message about an unknown word: the known one that may be meant, if there is one.
+def nearest(word: str, words: Iterable[str], most: int = 1) -> str:
+    """What ends a message about an unknown word: the known ones that may be meant, `most` of them, if there are any.
 
     >>> nearest("evalute", ["evaluate", "compare"]), nearest("x", ["evaluate"])
     ('; perhaps you meant evaluate', '')
+    >>> nearest("rewrd", ["reward", "step", "rewards"], 3)
+    '; perhaps you meant reward or rewards'
     """
-    return "".join(f"; perhaps you meant {close}" for close in difflib.get_close_matches(word, list(words), n=1, cutoff=0.75))
+    close = difflib.get_close_matches(word, list(words), n=most, cutoff=0.75)
+    return f"; perhaps you meant {' or '.join(close)}" if close else ""
 
 
 def shown(value: Any, flag: str = "") -> str:

@@ -32,8 +32,9 @@ def print_metrics(directory: Path, names: Sequence[str], split: str) -> None:
     known = dict.fromkeys(name for row in rows for name in row)
     for name in names:
         if name not in known:
+            near = nearest(name, known, 3)
             raise UsageError(
-                f"--names {name}: no row of {directory / 'metrics.jsonl'} has it{nearest(name, known)}; it has {', '.join(known)}"
+                f"--names {name}: no row of {directory / 'metrics.jsonl'} has it{near}; docs/metrics.md has all names"
             )
     print("\n\n".join("\n".join(table(rows, part)) for part in parts(rows, names or TOGETHER)))
 

@@ -87,13 +87,18 @@ def check_model(name: str, *, lora_rank: int = 0) -> None:
             raise ValueError("the directory has no weights: neither *.safetensors nor *.bin")
 
 
+_MODELS = "`small`, the directory of a causal language model, or its name on the Hugging Face hub"
+"""What `--model` takes."""
+
+
 @contextmanager
 def _one_line(name: str, *, config_alone: bool = False) -> Iterator[bool]:
     """Raise UsageError for what Transformers raises about a model inside. Yields whether to look into the cache alone.
 
     config_alone: whether nothing but the configuration is asked for."""
     if _is_path(name) and not Path(name).is_dir():
-        raise UsageError(f"model {name!r}: {'a file, not a directory' if Path(name).exists() else 'no such directory'}")
+        what = "a file, not a directory" if Path(name).exists() else "no such directory"
+        raise UsageError(f"--model {name!r}: {what}; give {_MODELS}")
     # Libraries ask a hub that is out of reach again and again, for every file, before they look into the cache.
     unreachable = None if name == "small" or Path(name).is_dir() else _unreachable()
     try:
@@ -105,8 +110,8 @@ def _one_line(name: str, *, config_alone: bool = False) -> Iterator[bool]:
         if unreachable is not None:
             reason = f"it is no directory, not in the cache, and whether the hub has it is unknown: {unreachable}"
         raise UsageError(
-            f"model {name!r} cannot be loaded ({reason}): give `small`, the directory of a causal language model, or its "
-            "name on the Hugging Face hub" + ("; config.json alone is enough of a directory" if config_alone else "")
+            f"--model {name!r} cannot be loaded ({reason}): give {_MODELS}"
+            + ("; config.json alone is enough of a directory" if config_alone else "")
         ) from error
 
 

@@ -54,7 +54,7 @@ def make(directory: Path) -> None:
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"{directory} cannot be made ({error.strerror}): choose another directory") from error
+        raise UsageError(f"{directory} cannot be made ({error.strerror}): choose another directory with --out") from error
 
 
 @contextmanager
@@ -66,7 +66,7 @@ def owned(directory: Path) -> Iterator[None]:
         until = time.monotonic() + HELD_SECONDS
         while not _lock(lock):
             if time.monotonic() >= until:
-                raise UsageError(f"{directory} is in use by another process: wait for it, or choose another directory")
+                raise UsageError(f"{directory} is in use by another process: wait for it, or choose another with --out")
             time.sleep(0.05)
         yield
 
@@ -133,12 +133,12 @@ def finished(directory: Path, run: Run) -> bool:
     if manifest["fingerprint"] != fingerprint(run):
         raise UsageError(
             f"{directory} holds another run ({_difference(manifest['run'], to_json(run))}): "
-            "choose another directory, or delete this one to start over"
+            "choose another directory with --out, or delete this one to start over"
         )
     if began_elsewhere(directory, run):
         raise UsageError(
             f"{directory} holds a run that began from other weights than those in {run.model} now: "
-            "choose another directory, or delete this one to start over"
+            "choose another directory with --out, or delete this one to start over"
         )
     return "finished" in manifest
 

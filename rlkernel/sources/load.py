@@ -47,13 +47,21 @@ class Loaded:
             yield f"  and {len(self.left_out) - TOLD:,} more"
 
 
-def load(place: str, columns: Sequence[str] = (), split: Split | None = None) -> Loaded:
+def load(place: str, columns: Sequence[str] = (), split: Split | None = None, *, flag: str = "--problems") -> Loaded:
     """The problems of a source: a directory of files, a .parquet or .jsonl file, or `owner/name[:split][@revision]` on the hub.
 
     columns: `part=COLUMN` for a table that no schema knows, e.g. `reference=code`. split: that of all problems; without it, a
     prepared table's own, or by a hash of the names. Names are made unique in the order of the rows.
-    Raises UsageError: no such source, columns that nobody knows, or no row that is a problem.
+    Raises UsageError, which begins with the flag that named the source: no such source, columns that nobody knows, or no row that
+    is a problem.
     """
+    try:
+        return _loaded(place, columns, split)
+    except UsageError as error:
+        raise UsageError(str(error) if str(error).startswith("--") else f"{flag} {error}") from error
+
+
+def _loaded(place: str, columns: Sequence[str], split: Split | None) -> Loaded:
     if not is_table(place):
         if columns:
             raise UsageError(f"--column is for tables, and {place} is a directory of problem files: leave it out")
@@ -79,12 +87,14 @@ def load_for_training(problems: str, validation: str, columns: Sequence[str] = (
     validates; without it, `load` chooses which validate. Raises UsageError."""
     if not validation:
         return (load(problems, columns),)
-    held = load(validation, columns, "validation")
+    held = load(validation, columns, "validation", flag="--validation")
     texts, names = {problem.source for problem in held.problems}, {problem.name for problem in held.problems}
     found = load(problems, columns, "train")
     kept = [problem for problem in found.problems if problem.source not in texts]
     if not kept:
-        raise UsageError(f"{problems}: every problem of it is also in {validation}, so that none is left to train")
+        raise UsageError(
+            f"--problems {problems}: every problem of it is also in --validation {validation}, so that none is left to train"
+        )
     unique = tuple(replace(problem, name=_unused(problem.name, names)) for problem in kept)
     return replace(found, problems=unique), held
 

@@ -56,7 +56,8 @@ def _says_nothing_of_loading(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         (
             ["evaluate", "--problems", "/nowhere", "a", "b"],
-            "error: /nowhere: there is no such file or directory; give a directory that holds level1/*.py or problem files",
+            "error: --problems /nowhere: there is no such file or directory; give a directory that holds level1/*.py or problem "
+            "files",
         ),
         (["serve"], "error: --problems is missing: give a directory of files in KernelBench's format, a table or a data set"),
         (["evaluate", "--manifest", "/no.jsonl", "--out", "o"], "error: /no.jsonl: there is no such file; name the manifest"),

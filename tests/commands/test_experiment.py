@@ -76,7 +76,7 @@ def test_a_place_that_cannot_be_made_is_told_before_anything_is_loaded(
     training = ScriptedTraining()
     assert run_main(["--out", str(tmp_path / "file")], training) == 2
     told = capsys.readouterr().err.splitlines()[-1]
-    assert told == f"error: {tmp_path}/file/arms cannot be made (Not a directory): choose another directory"
+    assert told == f"error: {tmp_path}/file/arms cannot be made (Not a directory): choose another directory with --out"
     assert not training.jobs
 
 
@@ -96,7 +96,7 @@ def test_a_run_that_another_process_holds_is_told_before_anything_is_loaded(
     with rundir.owned(last):
         assert run_main(["--out", str(tmp_path)], training) == 2
         assert capsys.readouterr().err.splitlines()[-1] == (
-            f"error: {last} is in use by another process: wait for it, or choose another directory"
+            f"error: {last} is in use by another process: wait for it, or choose another with --out"
         )
     assert not training.jobs
     rundir.begin(last, run)

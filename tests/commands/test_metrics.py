@@ -33,8 +33,6 @@ ROWS = (
     },
 )
 
-KNOWN = "step, split, reward, grad_norm, kept_turns, approx_kl, frac_reward_zero_std, cache_hit_rate"
-
 
 @pytest.fixture
 def run(tmp_path: Path) -> str:
@@ -63,7 +61,16 @@ def test_what_cannot_be_printed_is_one_line(run: str, capsys: pytest.CaptureFixt
         (["metrics", run, "/other"], "expected the directory of one run, got 2"),
         (
             ["metrics", run, "--names", "rewrad"],
-            f"--names rewrad: no row of {run}/metrics.jsonl has it; perhaps you meant reward; it has {KNOWN}",
+            f"--names rewrad: no row of {run}/metrics.jsonl has it; perhaps you meant reward; docs/metrics.md has all names",
+        ),
+        (
+            ["metrics", run, "--names", "reward", "kept_turn"],
+            f"--names kept_turn: no row of {run}/metrics.jsonl has it; perhaps you meant kept_turns; docs/metrics.md has all "
+            "names",
+        ),
+        (
+            ["metrics", run, "--names", "entropy"],
+            f"--names entropy: no row of {run}/metrics.jsonl has it; docs/metrics.md has all names",
         ),
         (
             ["metrics", "/nowhere"],

@@ -48,7 +48,7 @@ def test_a_hub_out_of_reach_is_asked_once(closed: str, asked: list[dict[str, Any
     with pytest.raises(UsageError) as told:
         load_model("nosuch/model")
     why = f"it is no directory, not in the cache, and whether the hub has it is unknown: {closed} cannot be reached ("
-    start = f"model 'nosuch/model' cannot be loaded ({why}"
+    start = f"--model 'nosuch/model' cannot be loaded ({why}"
     assert str(told.value).startswith(start) and "\n" not in str(told.value)
     assert asked == [{"name": "nosuch/model", "local_files_only": True}]
 
@@ -78,7 +78,10 @@ def test_a_path_that_does_not_exist_asks_nobody(name: str, asked: list[dict[str,
     for loading in (load_model, load_config, check_model):
         with pytest.raises(UsageError) as told:
             loading(name)
-        assert str(told.value) == f"model '{name}': no such directory"
+        assert str(told.value) == (
+            f"--model '{name}': no such directory; give `small`, the directory of a causal language model, or its name on the "
+            "Hugging Face hub"
+        )
     assert asked == []
 
 

@@ -110,7 +110,9 @@ def test_a_run_that_began_from_other_weights_is_refused(tmp_path: Path) -> None:
     rundir.finish(directory)
     assert rundir.finished(directory, run)
     weights.write_bytes(b"two")
-    said = re.escape(f"{directory} holds a run that began from other weights than those in {model} now: choose another directory")
+    said = re.escape(
+        f"{directory} holds a run that began from other weights than those in {model} now: choose another directory with --out"
+    )
     for check in (rundir.begin, rundir.finished):
         with pytest.raises(UsageError, match=said):
             check(directory, run)
@@ -123,7 +125,7 @@ def test_a_run_of_an_earlier_version_is_refused_in_one_line(tmp_path: Path) -> N
     for name in ("updates", "loss"):
         del manifest["run"][name]
     rundir.write_manifest(tmp_path, {**manifest, "fingerprint": "of then"})
-    said = "holds another run (made by an earlier version, without Run.updates, Run.loss): choose another directory, or delete"
+    said = "holds another run (made by an earlier version, without Run.updates, Run.loss): choose another directory with --out"
     with pytest.raises(UsageError, match=re.escape(said)):
         rundir.begin(tmp_path, RUN)
 

@@ -117,8 +117,19 @@ def test_with_a_source_of_its_own_for_validation_the_rest_trains_and_no_problem_
 
 @pytest.mark.parametrize("place", ["no/such.parquet", "no_such_directory", "a.parquet/b.jsonl"])
 def test_a_source_that_is_not_there(place: str) -> None:
-    with pytest.raises(UsageError, match=f"{place}: .*(no such|there is no)"):
+    with pytest.raises(UsageError, match=f"^--problems {place}: .*(no such|there is no)"):
         load(place)
+
+
+def test_a_source_that_is_not_there_is_told_with_the_flag_that_named_it(tmp_path: Path) -> None:
+    train = jsonl(tmp_path / "train.jsonl", [drkernel(k) for k in range(4)])
+    with pytest.raises(UsageError, match=r"^--validation /nope: there is no such file or directory; give"):
+        load_for_training(str(train), "/nope")
+    with pytest.raises(UsageError, match=r"^--problems /nope: there is no such file or directory; give"):
+        load_for_training("/nope", str(train))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UsageError, match=r"^--column is for tables"):
+        load(str(tmp_path / "empty"), ("name=id",))
 
 
 def test_names_may_be_numbers(tmp_path: Path) -> None:

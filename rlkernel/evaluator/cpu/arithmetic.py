@@ -15,7 +15,7 @@ import triton.language as tl
 from triton.runtime import interpreter as triton_interpreter
 from triton.runtime.interpreter import InterpreterBuilder, TensorHandle
 
-from rlkernel.evaluator.cpu import exactness, libdevice, outcomes
+from rlkernel.evaluator.cpu import exactness, libdevice, outcomes, scaled_products
 from rlkernel.evaluator.cpu.numbers import Array, convert, is_bits, narrow, tf32, widen
 from rlkernel.evaluator.judging.costs.counts import Counts
 
@@ -278,6 +278,24 @@ class Arithmetic(InterpreterBuilder):  # type: ignore[misc]
         if is_bits(kind_of_result):
             return TensorHandle(narrow(made, kind_of_result), kind_of_result)
         return TensorHandle(made.astype(triton_interpreter._get_np_dtype(kind_of_result)), kind_of_result)
+
+    def create_dot_scaled(
+        self,
+        a: Any,
+        a_scale: Any,
+        a_form: Any,
+        b: Any,
+        b_scale: Any,
+        b_form: Any,
+        fast: bool,
+        a_packed: Any,
+        b_packed: Any,
+        d: Any,
+    ) -> Any:
+        kind = scaled_products.computed_in((a_form.name, b_form.name))
+        left = scaled_products.widened(a, a_scale, a_form.name, bool(a_packed), kind, first=True, fast=bool(fast))
+        right = scaled_products.widened(b, b_scale, b_form.name, bool(b_packed), kind, first=False, fast=bool(fast))
+        return Arithmetic.create_dot(self, left, right, d, "ieee", 0)
 
     def create_extern_elementwise(self, lib: Any, path: Any, symbol: Any, args: Any, kind: Any, pure: Any) -> Any:
         call = libdevice.function(str(symbol))

@@ -98,7 +98,7 @@ class Branches(ast.NodeTransformer):
         other = first if node.orelse else before
         return [
             decided, *if_open([_saved(n, before + n) for n in names]), *unless(False, node.body), *if_open(between),
-            *unless(True, node.orelse), *if_open([_unknown(n, other + n) for n in names]),
+            *unless(True, node.orelse), *if_open([_unknown(n, other + n) for n in names] + [ast.Expr(_call(".both"))]),
         ]  # fmt: skip
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
@@ -226,11 +226,12 @@ def _is_one_for_all(test: Any) -> bool:
 
 
 def words(
-    as_tensor: Callable[[Any], Any], waits: Callable[[Any], None], open_: Callable[[], None], takes: Callable[[Place, bool], None]
-) -> dict[str, Any]:
+    as_tensor: Callable[[Any], Any], waits: Callable[[Any], None], open_: Callable[[], None], close: Callable[[], None],
+    takes: Callable[[Place, bool], None],
+) -> dict[str, Any]:  # fmt: skip
     """What the names mean that `Branches` writes. `as_tensor`: a kernel's number as a tensor; `waits`: is told for what a loop
-    waits that does nothing; `open_`: is told that memory decides a branch; `takes`: is told which side all programs take, or, of
-    a launch that is not priced, one of them."""
+    waits that does nothing; `open_`: is told that memory decides a branch, and `close` that both of its sides have been followed;
+    `takes`: is told which side all programs take, or, of a launch that is not priced, one of them."""
 
     def taken(test: Any, branch: Place) -> bool | None:
         found = _side(test)
@@ -261,6 +262,6 @@ def words(
         return unknown(second(), one)
 
     return {
-        ".side": decided, ".wait": wait, ".choice": choice, ".unknown": unknown,
+        ".side": decided, ".both": close, ".wait": wait, ".choice": choice, ".unknown": unknown,
         ".NameError": NameError,
     }  # fmt: skip

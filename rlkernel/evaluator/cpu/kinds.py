@@ -30,7 +30,7 @@ _MOST_PARTS = 8
 """Masks that one is known to be the conjunction of."""
 _MOST_LATER = 50
 """Operations on operations that are left for later."""
-_MIXING = {f"create_{name}" for name in ("cat", "dot", "gather", "histogram", "join", "split")}
+_MIXING = {f"create_{name}" for name in ("cat", "dot", "dot_scaled", "gather", "histogram", "join", "split")}
 """Operators whose result has other ends than the same operator would give the ends."""
 _POINTERS = {f"create_{name}" for name in ("addptr", "splat", "broadcast", "expand_dims", "reshape", "trans")}
 """Operators whose pointers are known in other programs."""
@@ -147,6 +147,10 @@ class Kinds:
             return 1.0
         both = ends.astype(np.uint64) @ np.array([_MIX, 1], dtype=np.uint64)[-ends.shape[1] :]
         return float((np.unique(both).size + alone) / (both.size + alone))
+
+    def in_all(self, values: Array) -> bool:
+        """Whether these are true at both ends in all programs that have decided the same so far: (programs, ends)."""
+        return bool(np.broadcast_to(values, (self.count, values.shape[-1]))[self._alike].all())
 
     def _inside(self, mask: Array) -> Array:
         """How many ends of a mask are true in each program: (programs,)."""

@@ -198,8 +198,8 @@ def words(semantic: Any) -> dict[str, Any]:
         "interpreter_semantic": semantic, "max": _maximum, "min": _minimum,
         "range": functools.partial(_range, semantic.builder),
         **branches.words(
-            _assigned, lambda test: semantic.builder.chain.wait(deepest([test])), semantic.builder.leave_open,
-            lambda branch, taken: semantic.builder.extents.note_side(branch, taken),
+            _assigned, lambda test: semantic.builder.chain.wait(deepest([test])), semantic.builder.follow_both,
+            semantic.builder.followed_both, lambda branch, taken: semantic.builder.extents.note_side(branch, taken),
         ),
         **loops.words(semantic.builder),
     }  # fmt: skip
@@ -221,8 +221,7 @@ def _patch_words(machine: Machine, semantic: Any) -> None:
             setattr(module, name, _counted(machine, getattr(module, name)))
         module.range = functools.partial(_range, machine)
         module.static_range = _static_range
-        for name in ("dot_scaled", "map_elementwise"):
-            setattr(module, name, _not_interpreted(name))
+        module.map_elementwise = _not_interpreted("map_elementwise")
         module.static_print = lambda *values, **options: None
         module.multiple_of = functools.partial(hints.multiple_of, machine)
         module.max_contiguous = functools.partial(hints.max_contiguous, machine)

@@ -23,6 +23,7 @@ import numpy as np
 import triton.language as tl
 from triton.runtime.interpreter import BlockPointerHandle, TensorDescHandle, TensorHandle
 
+from rlkernel.evaluator.cpu import scaled_products
 from rlkernel.evaluator.cpu.fetching import L1, L2, Fetching, Turns
 
 Array = np.ndarray[Any, Any]
@@ -252,6 +253,9 @@ class Chain:
             exact = bits == 64 or (bits == 32 and "ieee" in str(args[3]).lower())
             self.fetching.product(not exact and self.warps >= 4 and args[0].data.shape[-2] >= 64)
             return float(args[0].data.shape[-1]) * (PLAIN if exact else PRODUCT.get(bits, 1.0))
+        if name == "create_dot_scaled":
+            self.fetching.product(self.warps >= 4 and made.data.shape[-2] >= 64)
+            return scaled_products.length(args[0], args[2].name, bool(args[7])) * PRODUCT[16]
         if name == "create_addptr" or made.dtype.is_ptr():
             return PLAIN
         units = min(UNITS, self.warps)

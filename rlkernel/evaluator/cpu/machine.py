@@ -44,8 +44,10 @@ class Machine(Atomics):
         return mark(made) if self.dry else made
 
     def create_assume(self, condition: Any) -> None:
-        """A hint that is checked at full shape, where the compiler uses it."""
-        if self.dry and not is_loaded(condition) and not np.all(condition.data):
+        """A hint that is checked at full shape, where the compiler uses it, in all programs that do as the followed one does."""
+        elsewhere = kinds.others(condition) if self.dry and self.kinds.count > 1 else None
+        holds = np.all(condition.data) and (elsewhere is None or self.kinds.in_all(elsewhere))
+        if self.dry and not is_loaded(condition) and not holds:
             raise OutOfBounds("tl.assume says what does not hold at full shape: accesses may go anywhere")
 
     def create_load(self, ptr: Any, _0: Any, _1: Any, is_volatile: Any) -> Any:

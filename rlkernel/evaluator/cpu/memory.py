@@ -68,10 +68,21 @@ class Memory(Arithmetic):
     """Whether the turn of such a loop runs that stands for others, with the last one's number."""
     pace: Pace | None = None
     """What counts the work, where too much of it is given up."""
+    both_sides = 0
+    """How many branches both sides of which are followed the running program is inside of, one in another."""
 
     def leave_open(self) -> None:
         """Note that memory decides a branch."""
         self.undecided = True
+
+    def follow_both(self) -> None:
+        """Note that memory decides a branch, both sides of which are followed from here on."""
+        self.leave_open()
+        self.both_sides += 1
+
+    def followed_both(self) -> None:
+        """Both sides of the innermost such branch have been followed."""
+        self.both_sides -= 1
 
     def __init__(self) -> None:
         super().__init__()
@@ -133,7 +144,7 @@ class Memory(Arithmetic):
     def enter(self, program: int) -> None:
         """From now on, the program of this number in the order of the grid runs, for the first time or again."""
         self._compared.clear()
-        self._program, self.last_turn = program, False
+        self._program, self.last_turn, self.both_sides = program, False, 0
         self.false_neighbours = {} if self.dry else self._hints.setdefault(program, {})
         width, height, _ = self.grid_dim
         self.set_grid_idx(program % width, program // width % height, program // width // height)
@@ -181,6 +192,7 @@ class Memory(Arithmetic):
         missing = math.prod(shape) - addresses.size
         if write:
             self.counts.lanes += math.prod(shape)
+            self.counts.perhaps += math.prod(shape) if self.both_sides else 0
             self.counts.widest = max(self.counts.widest, math.prod(shape))
         else:
             self.counts.loaded += math.prod(shape)

@@ -39,3 +39,8 @@ class Semantic(TritonSemantic):  # type: ignore[misc]
     def _store_legacy(self, ptr: Any, val: Any, mask: Any, *options: Any) -> Any:
         with _given(mask):
             return super()._store_legacy(ptr, val, mask, *options)
+
+    def dot_scaled(self, lhs: Any, lhs_scale: Any, lhs_format: Any, rhs: Any, rhs_scale: Any, rhs_format: Any, *rest: Any) -> Any:
+        """A format is a constant of the kernel, which the interpreter has as plain text."""
+        forms = [form if isinstance(form, tl.constexpr) else tl.constexpr(form) for form in (lhs_format, rhs_format)]
+        return super().dot_scaled(lhs, lhs_scale, forms[0], rhs, rhs_scale, forms[1], *rest)

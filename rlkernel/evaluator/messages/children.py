@@ -174,8 +174,9 @@ class Priced:
     """The kernels whose masks leave elements out."""
     told: bool = False
     """Whether a loop ends where a whole number of the inputs says."""
-    efforts: dict[Kernel, tuple[Amount, Amount, Amount]] = field(default_factory=dict)
-    """Kernel -> its operations, and the elements of the blocks that it stores, and of those that it loads."""
+    efforts: dict[Kernel, tuple[Amount, Amount, Amount, Amount]] = field(default_factory=dict)
+    """Kernel -> its operations, and the elements of the blocks that it stores, of those that it stores whatever memory holds, and
+    of those that it loads."""
     held: tuple[Held, ...] = ()
     """The comparisons with a fixed number that were not made where results are compared, or with nothing above zero."""
     by_chance: bool = False

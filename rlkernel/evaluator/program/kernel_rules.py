@@ -14,6 +14,7 @@ import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import torch
 import triton
 import triton.language as tl
 from triton.compiler.code_generator import CodeGenerator
@@ -31,7 +32,9 @@ _MODULES = {
     "triton.language.extra.cuda.libdevice",
 }  # fmt: skip
 _CONSTANTS = {"torch", "numpy"}
-"""Modules of which a kernel may name numbers, as in `-torch.inf`. In their place stands a module that holds nothing else."""
+"""Modules of which a kernel may name numbers, as in `-torch.inf`. In their place stands a module that holds nothing else, but for
+what tells a dtype's limits, which Triton calls while it compiles: `torch.finfo(torch.float32).max`."""
+_LIMITS = ("finfo", "iinfo", *sorted(name for name, value in vars(torch).items() if isinstance(value, torch.dtype)))
 BUILTINS: dict[str, Any] = {
     f.__name__: f for f in (range, min, max, abs, len, int, float, bool, str, print, isinstance, sum)
 } | {"True": True, "False": False, "None": None}  # fmt: skip
@@ -57,6 +60,7 @@ _VALUE_ATTRIBUTES = {
 }
 _VALUE_ATTRIBUTES -= {"handle", "to_ir", "mangle", "codegen_name", "from_ir", "make_ir"}
 _VALUE_ATTRIBUTES |= {"shape", "numel", "strides", "dtype", "type", "value", "element_ty", "scalar", *tl.PropagateNan.__members__}
+_VALUE_ATTRIBUTES |= {"eps", "tiny", "smallest_normal", "bits"}  # of a dtype's limits, as are `min` and `max`
 _VALUE_ATTRIBUTES |= {"primitive_bitwidth", "int_bitwidth", "int_signedness", "fp_mantissa_width", "exponent_bias", "bit_length"}
 
 
@@ -76,7 +80,8 @@ def _from_triton(value: Any) -> bool:
 def _module(name: str) -> types.ModuleType:
     if name in _CONSTANTS:
         whole, constants = importlib.import_module(name), types.ModuleType(name)
-        vars(constants).update({word: getattr(whole, word) for word in ("inf", "nan", "pi", "e")})
+        limits = _LIMITS if whole is torch else ()  # numpy's are numbers that Triton does not take
+        vars(constants).update({word: getattr(whole, word) for word in ("inf", "nan", "pi", "e", *limits)})
         return constants
     if name not in _MODULES:
         raise KernelRejected(f"a kernel may not use module {name}", 0)

@@ -24,6 +24,9 @@ _PRIVATE = {
     "_unsafe_masked_index", "_chunk_cat", "_is_all_true", "_assert_async", "_convolution", "_linalg_slogdet", "_ctc_loss",
     "_upsample_bicubic2d_aa", "_int_mm", "_standard_gamma", "_sample_dirichlet",
     "_thnn_fused_lstm_cell", "_thnn_fused_gru_cell",
+    # derivatives, as `torch.autograd.grad` calls them
+    "_softmax_backward_data", "_log_softmax_backward_data", "_prelu_kernel_backward", "_weight_norm_interface_backward",
+    "_adaptive_avg_pool2d_backward", "_adaptive_avg_pool3d_backward",
 }  # fmt: skip
 COMPARISONS = frozenset({"eq", "ne", "gt", "ge", "lt", "le"})
 """The names of operators that compare numbers."""

@@ -36,7 +36,7 @@ def test_a_kernel_counts_by_what_it_would_compute_at_full_shape() -> None:
 def test_launches_of_one_kernel_are_one_effort() -> None:
     full = efforts(a=(100.0, 10.0))
     full.note("a", Counts(on_floats=300.0, lanes=10.0))
-    assert full.of(PROGRAM) == {0: (400.0, 20.0, 0.0)}
+    assert full.of(PROGRAM) == {0: (400.0, 20.0, 20.0, 0.0)}
 
 
 def test_nothing_is_said_of_what_is_launched_or_stores_at_one_size_alone() -> None:
@@ -61,13 +61,34 @@ def test_single_numbers_that_are_stored_share_nothing() -> None:
     assert counts.for_elements == 1.0
 
 
+@pytest.mark.parametrize(
+    ("operations", "certain", "share"),
+    [
+        (800.0, 10.0, 1.0),  # ten times as much is loaded, and as much computed for it
+        (400.0, 10.0, 0.5),
+        (800.0, 400.0, 0.25),  # forty times as much is stored whatever memory holds
+    ],
+)
+def test_what_memory_may_have_stored_asks_for_no_more_than_what_is_loaded(
+    operations: float, certain: float, share: float
+) -> None:  # fmt: skip
+    """A sum of each run of equal keys: followed without data, it is stored behind each row."""
+    here, full = Efforts(), Efforts()
+    counts = Counts(lanes=10.0, widest=10, loaded=10.0, inside=10.0)
+    for _ in range(8):
+        counts.compute(10.0, floats=True)
+    here.note("a", counts)
+    full.note("a", Counts(on_floats=operations, lanes=1000.0, perhaps=1000.0 - certain, loaded=100.0))
+    assert here.share(full.of(PROGRAM), PROGRAM, 10.0) == pytest.approx(share)
+
+
 def test_whole_numbers_and_kernels_of_few_operations_are_not_asked() -> None:
     """A mask takes places and a choice, which a kernel does without where its blocks are filled."""
     here, counts = Efforts(), Counts(lanes=8.0, widest=8)
     for floats in (True, True, False, False, False):
         counts.compute(8.0, floats=floats)
     here.note("a", counts)
-    assert here.of(PROGRAM) == {0: (16.0, 8.0, 0.0)}
+    assert here.of(PROGRAM) == {0: (16.0, 8.0, 8.0, 0.0)}
     assert here.share(efforts(a=(8.0, 8.0)).of(PROGRAM), PROGRAM, 1.0) == 1.0, "two operations for an element"
 
 

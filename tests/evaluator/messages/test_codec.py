@@ -57,7 +57,7 @@ FULL: dict[str, Any] = {
         (children.RoundOutputs({"tensor": 0}, (ONE,), (False,), (False,), (ONE,), {"w": ONE}),),
         children.Priced(
             (children.StepTime(1, 3.5, function=0), children.StepTime(0, 1.5, op="aten.relu.default")), False, {0: 9},
-            (children.Extent(0, 1, 2, 2),), efforts={0: (8.0, 2.0, 4.0)},
+            (children.Extent(0, 1, 2, 2),), efforts={0: (8.0, 2.0, 2.0, 4.0)},
         ),
         {0: True}, (children.Extent(0, 1, 2, 2),),
     ),

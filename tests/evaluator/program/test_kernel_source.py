@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 import pytest
+import torch
 
 from rlkernel.evaluator.program.kernel_source import KernelSet
 from rlkernel.evaluator.program.kernel_text import KernelRejected, canonical
@@ -117,10 +118,22 @@ def test_of_torch_and_numpy_a_kernel_sees_numbers_alone(module: str) -> None:
     bindings = {**TL, "m": ModuleRef(module)}
     built = build("def k(x):\n    tl.store(x, -m.inf + m.pi)\n", bindings)
     seen = {name: value for name, value in vars(built.__globals__["m"]).items() if not name.startswith("__")}
+    limits = {name: seen.pop(name) for name in list(seen) if isinstance(seen[name], (torch.dtype, type))}
     assert sorted(seen) == ["e", "inf", "nan", "pi"] and {type(value) for value in seen.values()} == {float}
-    for name in ("load", "save", "float32", "__loader__"):
+    assert {"finfo", "iinfo", "float32", "int64"} <= set(limits) if module == "torch" else not limits
+    for name in ("load", "save", "ones", "__loader__"):
         with pytest.raises(KernelRejected, match=f"may not use .*{name}"):
             build(f"def k(x):\n    tl.store(x, m.{name})\n", bindings)
+
+
+def test_limits_of_a_dtype_are_those_that_triton_finds_while_it_compiles() -> None:
+    bindings = {**TL, "torch": ModuleRef("torch")}
+    lines = ("tl.store(x, -torch.finfo(torch.float32).max)", "tl.store(x + 1, torch.iinfo(torch.int64).min)")
+    build(body(*lines, "tl.store(x + 2, torch.finfo(torch.float16).eps)"), bindings)
+    with pytest.raises(KernelRejected, match="no attribute '__class__'"):
+        build(body("tl.store(x, torch.finfo(torch.float32).__class__)"), bindings)
+    with pytest.raises(KernelRejected, match=r"may not use numpy\.finfo"):  # its numbers are no numbers of Triton's
+        build(body("tl.store(x, m.finfo(m.float32).max)"), {**TL, "m": ModuleRef("numpy")})
 
 
 def test_annotations_are_text_and_never_evaluated() -> None:

@@ -233,7 +233,7 @@ def test_a_model_of_ours_goes_on_with_more_turns(tmp_path: Path, capsys: pytest.
         (["--url", "http://x/v1", "--solutions", "d"], "--url and --solutions exclude each other"),
         (["--url", "x/v1", "--model", "m"], "--url is not an http(s) address"),
         (["--solutions", "no/such"], "--solutions no/such: no such directory"),
-        (["--model", "m", "--problems", "no/such.py"], "--problems: no/such.py: there is no such file or directory"),
+        (["--model", "m", "--problems", "no/such.py"], "--problems no/such.py: there is no such file or directory"),
         (["--model", "m", "--only", "level1/none"], "--only level1/none: no such problem; names look like level1/"),
         (["--model", "./none"], "model './none': no such directory"),
         (["--model", "m", "--levels", "9"], "no problem is left"),

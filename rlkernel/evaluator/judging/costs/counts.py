@@ -60,6 +60,8 @@ class Counts:
     """The operations of `tl.dot`; they are a part of `on_floats`."""
     lanes: float = 0.0
     """Elements of the blocks that are stored, those that masks leave out, too."""
+    perhaps: float = 0.0
+    """Those of them that a branch stores of which memory decides whether it is taken."""
     loaded: float = 0.0
     """Elements of the blocks that are loaded, those that masks leave out, too."""
     inside: float = 0.0
@@ -156,6 +158,7 @@ class Counts:
         self.on_floats += other.on_floats * factor
         self.dots += other.dots * factor
         self.lanes += other.lanes * factor
+        self.perhaps += other.perhaps * factor
         self.loaded += other.loaded * factor
         self.inside += other.inside * factor
         self.deepest = max(self.deepest, other.deepest)

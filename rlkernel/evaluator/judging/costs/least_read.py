@@ -29,6 +29,8 @@ WHOLE = {
     "logsumexp", "logcumsumexp", "max", "mean", "median", "min", "mm", "mse_loss", "mv", "native_group_norm",
     "native_layer_norm", "_fused_rms_norm", "native_batch_norm", "norm", "polar", "prelu", "prod", "repeat", "roll",
     "smooth_l1_loss", "soft_margin_loss", "sort", "stack", "std", "std_mean", "sum", "topk", "var", "var_mean", "xlogy",
+    "_softmax_backward_data", "_log_softmax_backward_data", "native_layer_norm_backward", "native_group_norm_backward",
+    "native_batch_norm_backward",
 }  # fmt: skip
 """Operators in whose results each element of each operand has a part, beside those that torch itself says work by elements."""
 LABELLED = {"nll_loss_forward", "nll_loss2d_forward"}

@@ -97,6 +97,7 @@ MEMORY = GATHERS | BAGS | FREE | {*PASSES} | {
     "upsample_bicubic2d", "upsample_bilinear2d", "upsample_linear1d", "upsample_nearest1d", "upsample_nearest2d",
     "upsample_nearest3d", "upsample_trilinear3d", "var", "var_mean", "view_as_complex_copy", "view_as_real_copy",
     "view_copy", "zero", "zeros", "zeros_like",
+    "diagonal_backward", "embedding_dense_backward", "select_backward", "slice_backward", "unfold_backward",
 }  # fmt: skip
 """Operators that memory bounds."""
 
@@ -109,10 +110,16 @@ def _pointwise(name: str) -> bool:
     return any(torch.Tag.pointwise in overload.tags for overload in overloads)
 
 
+def _differentiates(name: str) -> bool:
+    """Whether an operator is the derivative of one that memory bounds, and so is bound by memory, too."""
+    stem = name.removesuffix("_data").removesuffix("_backward")
+    return stem != name.removesuffix("_data") and any(each in MEMORY or _pointwise(each) for each in (stem, f"{stem}_forward"))
+
+
 def has_cost(op: str) -> bool:
     """Whether the model of time knows an operator that does work. Views are known by what they return, see `roofline.is_free`."""
     name = base_name(op)
-    known = name in FLOPS or name in MEMORY or _pointwise(name)
+    known = name in FLOPS or name in MEMORY or _pointwise(name) or _differentiates(name)
     each = name.removeprefix(LISTS)
     return known or (each != name and each not in FLOPS and (each in MEMORY or _pointwise(each)))
 

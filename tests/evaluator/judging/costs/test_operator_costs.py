@@ -75,6 +75,16 @@ def test_operators_of_everyday_models_have_a_cost() -> None:
     assert [name for name in everyday.split() if not has_cost(names[name])] == []
 
 
+def test_derivatives_of_what_memory_bounds_have_a_cost() -> None:
+    derivatives = """_softmax_backward_data _log_softmax_backward_data native_layer_norm_backward native_group_norm_backward
+        native_batch_norm_backward nll_loss_backward embedding_dense_backward mse_loss_backward gelu_backward leaky_relu_backward
+        log_sigmoid_backward max_pool2d_with_indices_backward _adaptive_avg_pool2d_backward select_backward slice_backward"""
+    names = {base_name(op): op for op in ALLOWED}
+    assert [name for name in derivatives.split() if not has_cost(names[name])] == []
+    assert not has_cost(names["convolution_backward"]) and not has_cost(names["linear_backward"]), "arithmetic bounds these"
+    assert moved_bytes(Op("aten._softmax_backward_data.default", (), {}, (1,)), [meta(3, 4), meta(3, 4)], [meta(3, 4)]) == 4 * 36
+
+
 def test_nothing_that_arithmetic_may_bound_is_priced_by_memory_alone() -> None:
     names = {base_name(op).removeprefix(LISTS) for op in ALLOWED if has_cost(op) and not is_view(op)}
     suspicious = {name for name in names if any(ARITHMETIC.fullmatch(word) for word in name.split("_"))}

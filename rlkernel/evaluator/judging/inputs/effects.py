@@ -154,6 +154,10 @@ def _effects(name: str, given: dict[str, Any], x: torch.Tensor) -> Iterator[tupl
             yield "low", low, x < low
         if high is not None:
             yield "high", high, x > high
+        # What is always beyond a limit is a constant, whatever it is made of.
+        number = high if low is None else low
+        if number is not None:
+            yield "kept", number, ((x > low) if low is not None else x == x) & ((x < high) if high is not None else x == x)
 
 
 def _compared(name: str, other: Any, x: torch.Tensor) -> Iterator[tuple[str, float | None, torch.Tensor]]:
@@ -162,6 +166,7 @@ def _compared(name: str, other: Any, x: torch.Tensor) -> Iterator[tuple[str, flo
         if holds_one_value(other):
             bound = float(other.flatten()[0])
             yield ("low", bound, x < bound) if name == "maximum" else ("high", bound, x > bound)
+            yield "kept", bound, (x > bound) if name == "maximum" else (x < bound)
         return
     if isinstance(other, torch.Tensor) and is_same(x, other):
         yield "nan", None, torch.isnan(x)

@@ -43,6 +43,9 @@ def reference(answer: str) -> Reference:
         ("x.clamp(-1, 1)", []),
         ("x.clamp(max=200) + 1", [(0, (256.0, -256.0), False)]),
         ("F.relu(x - 100) + x", [(0, (128.0, -128.0), False)]),
+        ("x / (x.norm() / 5000).clamp(min=1)", [(0, (512.0, -512.0), False)]),  # which is one for what is drawn
+        ("x / torch.maximum(x.norm(dim=1, keepdim=True) / 300, torch.tensor(1.0))", [(0, (128.0, -128.0), False)]),
+        ("x / (x.norm() / 20).clamp(min=1)", []),  # and here never
         ("F.hardtanh(x, -300.0, 300.0)", [(0, (512.0, -512.0), False)]),
         ("torch.where(x > 50, x * x, x)", [(0, (64.0, -64.0), False), (0, (50.0,), False)]),
         ("torch.where(x > math.nan, 1.0, x)", []),  # nothing is

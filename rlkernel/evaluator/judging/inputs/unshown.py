@@ -26,6 +26,7 @@ from rlkernel.evaluator.judging.inputs.agreeing import agreeing, move_toward
 from rlkernel.evaluator.judging.inputs.bearing import usual_call
 from rlkernel.evaluator.judging.inputs.effects import (
     BETWEEN,
+    GATHERS,
     IGNORED,
     IGNORES,
     LATER,
@@ -70,7 +71,7 @@ MOST_CALLS = 24
 """Calls of a reference in which numbers are planted."""
 MOST_PLANTS = 3
 """Rounds with planted numbers."""
-MOST_ABSENT, MOST_ABSENT_PLANTS = 12, 1
+MOST_ABSENT, MOST_ABSENT_PLANTS = 16, 2
 """The same of inputs with nothing in them."""
 SHOWING = WATCHED | MEETING
 """Operators of which something may be planted."""
@@ -184,7 +185,7 @@ def _never_seen(reference: SeededReference, model: nn.Module) -> set[Effect]:
 def _tried(effect: Effect, inputs: Sequence[torch.Tensor]) -> Iterator[Plant]:
     """What may show an effect, the mildest first."""
     number = effect.number
-    if effect.name == BETWEEN:
+    if effect.name == BETWEEN or effect.name in GATHERS:
         return
     if effect.name in SOLVES:
         yield from _linked(inputs)

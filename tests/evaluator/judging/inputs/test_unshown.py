@@ -143,6 +143,34 @@ def test_slices_of_zeros_show_what_is_done_where_nothing_is_computed(axis: int, 
     assert 0 < int(emptied.sum()) < emptied.numel() and bool((inputs != 0).all(axis).logical_or(emptied).all())
 
 
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        ("x.masked_fill(label == 0, -math.inf).amax(1).masked_fill((label == 0).all(1), 0.0)", 0.0),
+        ("torch.where((label == 2).all(1), 1.0, x.sum(1))", 2.0),  # which half of the labels are above or at
+        ("torch.where((label == 2).any(1), 1.0, x.sum(1))", None),  # some rows have none
+        ("x * (label == 0).all()", None),  # one answer for all is a branch
+        ("x * (label == 50).any(1)[:, None]", None),  # no slice of what is drawn has one
+    ],
+)
+def test_rows_are_padding_alone_where_a_reference_asks_for_that(answer: str, found: float | None) -> None:
+    source = SOURCE.format(answer=answer).replace("torch.randint(0, 32, (64,))", "torch.randint(0, 4, (64, 8)).repeat(1, 4)")
+    made = plants_of(load_reference(source, small=False), source)
+    assert [one for one in made if isinstance(one, Plant) and one.along] == (
+        [] if found is None else [Plant(1, (found,), along=(-1,))]
+    )
+
+
+@pytest.mark.parametrize(("drawn", "number"), [("torch.randn(64, 32)", 1.0), ("torch.randint(3, 6, (64, 32))", 4.0)])
+def test_slices_of_one_number_that_is_not_zero_show_what_is_done_where_nothing_differs(drawn: str, number: float) -> None:
+    """Of zeros, who leaves out the question gives zeros as well."""
+    answer = "torch.where(x.amax(1) > x.amin(1), x.sum(1) - x.amin(1), x.sum(1))"
+    answer = answer.replace("x.amax(1) > x.amin(1)", "x.amax(1) - x.amin(1) > 0")
+    source = SOURCE.format(answer=answer).replace("torch.randn(64, 32)", drawn)
+    (plant,) = plants_of(load_reference(source, small=False), source)
+    assert plant == Plant(0, (number,), along=(-1,))
+
+
 @pytest.mark.parametrize(("size", "planted"), [(0.01, True), (2.0, False)])
 def test_unknowns_depend_on_many_others_in_a_round(size: float, planted: bool) -> None:
     """The last one's square is 100,000 times the first one's, on average, unless they depend on many as they are drawn."""

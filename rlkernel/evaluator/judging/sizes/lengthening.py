@@ -260,12 +260,14 @@ def _told_apart(sizes: Sizes, every: Sizes, long: Sizes, beside: Sequence[tuple[
     {'Q': 8, 'K': 4, 'L': 8}
     >>> _told_apart({"Q": 4, "K": 4, "L": 8}, {"Q": 16, "K": 4, "L": 512}, {"Q": 4}, [("Q", "K")])
     {'Q': 4, 'K': 2, 'L': 8}
+    >>> _told_apart({"Q": 8, "K": 8}, {"Q": 12, "K": 8}, {"K": 8}, [("Q", "K")])
+    {'Q': 12, 'K': 8}
     """
     found = every | sizes
     for larger, smaller in beside:
         if found[larger] == found[smaller] > 1:
             if larger not in long:
-                found[larger] *= 2
+                found[larger] = min(2 * found[larger], every[larger])
             elif smaller not in long:
                 found[smaller] //= 2
     return {name: value for name, value in found.items() if name in sizes or value != every[name]}

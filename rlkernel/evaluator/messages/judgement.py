@@ -142,7 +142,7 @@ class NumbersOfArguments:
 
 @dataclass(frozen=True, slots=True)
 class Plant:
-    """Numbers that are put into some elements of one input, see `judging.inputs.unshown`."""
+    """Numbers that are put into some elements of one input, or of several, see `judging.inputs.unshown`."""
 
     place: int
     """Which of the tensors among the arguments of forward it is."""
@@ -153,6 +153,10 @@ class Plant:
     """The other tensors that get them, where they are of one shape at the same places."""
     beside: bool = False
     """Whether zeros stay, and the diagonal: those of a triangle, on which a kernel may rely."""
+    opposed: bool = False
+    """Whether the other tensors get the negative ones."""
+    toward: str = ""
+    """The parameter that is shifted besides, see `judging.inputs.agreeing`."""
 
 
 @dataclass(frozen=True, slots=True)

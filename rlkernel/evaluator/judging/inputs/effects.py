@@ -37,15 +37,17 @@ WIDTH = 4.0
 """How far behind it that is so."""
 REPLACES_NAN = {"nan_to_num", "isnan", "nansum", "nanmedian", "fmax", "fmin"}
 """Those that tell NaN apart, as a comparison of numbers with themselves does."""
+GATHERS = {"all", "any"}
+"""They tell whether a slice of truth values has nothing in it, or nothing else: whether a row is padding alone."""
 IGNORES = {"nll_loss_forward", "nll_loss", "nll_loss2d_forward"}
 IGNORED = -100.0
 """The label that losses ignore unless the text says another. With smoothed labels they look for it by a comparison."""
-WATCHED = LIMITS | EXTREMES | BENDS | COMPARISONS | REPLACES_NAN | IGNORES | SOLVES.keys()
+WATCHED = LIMITS | EXTREMES | BENDS | COMPARISONS | REPLACES_NAN | GATHERS | IGNORES | SOLVES.keys()
 LATER = EXTREMES | BENDS | SOLVES.keys()
 """Those that are looked for last: what is written as a limit, or as a comparison, is more often one that somebody means."""
 BETWEEN = "between"
 """The name of a stretch between two bounds."""
-WITHOUT_LIMIT = {"eq", "ne", ADD, BETWEEN, *IGNORES, *SOLVES}
+WITHOUT_LIMIT = {"eq", "ne", ADD, BETWEEN, *GATHERS, *IGNORES, *SOLVES}
 """Those whose number, if there is one, limits nothing."""
 SELDOM = 1e-3
 """The share of an input's elements below which a stretch is missed by another draw."""
@@ -131,6 +133,12 @@ def _effects(name: str, given: dict[str, Any], x: torch.Tensor) -> Iterator[tupl
         yield "nan", None, torch.isnan(x)
         if given.get("posinf") is not None:
             yield "infinite", None, torch.isinf(x)
+    elif name in GATHERS:
+        along = {key: given[key] for key in ("dim", "keepdim") if given.get(key) is not None}
+        found = getattr(torch, name)(x, **along).bool()
+        if found.dim():  # what decides for all at once is more often a branch of the text
+            yield "true", None, found
+            yield "false", None, ~found
     elif name in IGNORES:
         label = given.get("ignore_index", int(IGNORED))
         yield "ignored", float(label), x == label
@@ -154,6 +162,10 @@ def _effects(name: str, given: dict[str, Any], x: torch.Tensor) -> Iterator[tupl
             yield "low", low, x < low
         if high is not None:
             yield "high", high, x > high
+        # What is always beyond a limit is a constant, whatever it is made of.
+        number = high if low is None else low
+        if number is not None:
+            yield "kept", number, ((x > low) if low is not None else x == x) & ((x < high) if high is not None else x == x)
 
 
 def _compared(name: str, other: Any, x: torch.Tensor) -> Iterator[tuple[str, float | None, torch.Tensor]]:
@@ -162,6 +174,7 @@ def _compared(name: str, other: Any, x: torch.Tensor) -> Iterator[tuple[str, flo
         if holds_one_value(other):
             bound = float(other.flatten()[0])
             yield ("low", bound, x < bound) if name == "maximum" else ("high", bound, x > bound)
+            yield "kept", bound, (x > bound) if name == "maximum" else (x < bound)
         return
     if isinstance(other, torch.Tensor) and is_same(x, other):
         yield "nan", None, torch.isnan(x)

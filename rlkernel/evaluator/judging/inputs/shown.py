@@ -7,6 +7,7 @@ from typing import Any
 
 from torch import nn
 
+from rlkernel.evaluator.judging.inputs.agreeing import move_toward
 from rlkernel.evaluator.judging.inputs.emptied import EMPTY, emptied
 from rlkernel.evaluator.judging.inputs.enlarged import LARGER, enlarged
 from rlkernel.evaluator.judging.inputs.equals import MEET, TIES, repeated
@@ -64,6 +65,8 @@ def put_in_state(what: Planting | None, model: nn.Module, fixed: Sequence[str]) 
     """The module after it. fixed: patterns of the names that keep what they hold."""
     if isinstance(what, Moved):
         return move_state(model, what)
+    if isinstance(what, Plant):
+        return move_toward(model, what)
     return side_weights(model, fixed) if isinstance(what, OneSided) else model
 
 

@@ -15,16 +15,18 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import nn
 
 from rlkernel.evaluator.judging.inputs.absent import absences, is_of_nothing
+from rlkernel.evaluator.judging.inputs.agreeing import agreeing, move_toward
 from rlkernel.evaluator.judging.inputs.bearing import usual_call
 from rlkernel.evaluator.judging.inputs.effects import (
     BETWEEN,
+    GATHERS,
     IGNORED,
     IGNORES,
     LATER,
@@ -38,7 +40,7 @@ from rlkernel.evaluator.judging.inputs.effects import (
 from rlkernel.evaluator.judging.inputs.guards import ADD, bared, guards, sized, sliced
 from rlkernel.evaluator.judging.inputs.little import resized
 from rlkernel.evaluator.judging.inputs.met import MEETING, met_by, met_of
-from rlkernel.evaluator.judging.inputs.moved import flat_parameters, move_state
+from rlkernel.evaluator.judging.inputs.moved import flat_parameters, free_parameters, move_state
 from rlkernel.evaluator.judging.inputs.stress import stressed, stresses
 from rlkernel.evaluator.judging.references.plan import SeededReference
 from rlkernel.evaluator.judging.references.reference_calls import holds_truths, mapped_at, tensors_of
@@ -69,7 +71,7 @@ MOST_CALLS = 24
 """Calls of a reference in which numbers are planted."""
 MOST_PLANTS = 3
 """Rounds with planted numbers."""
-MOST_ABSENT, MOST_ABSENT_PLANTS = 12, 1
+MOST_ABSENT, MOST_ABSENT_PLANTS = 16, 2
 """The same of inputs with nothing in them."""
 SHOWING = WATCHED | MEETING
 """Operators of which something may be planted."""
@@ -98,9 +100,23 @@ def plants_of(
         missing = {one: None for one in missing if one.name not in IGNORES and not (one.whole and one.number == of_losses)}
     usual, given = usual_call(model, reference.inputs(0)), tensors_of(reference.inputs(0))
     flat = flat_parameters(reference, model)
+    matrices = {name: t for name, t in free_parameters(reference, model).items() if t.dim() > 1}
+
+    called = dict[Plant | Resized | Moved, set[Effect]]()
+
+    def seen_with(plant: Plant | Resized | Moved) -> set[Effect]:
+        """The effects that there are with a plant; none where the reference does not bear it."""
+        drawn = reference.inputs(0)
+        inputs = planted(drawn, plant, 0) if isinstance(plant, Plant) else drawn
+        inputs = resized(drawn, plant) if isinstance(plant, Resized) else inputs
+        moved = move_state(reference.model(0), plant) if isinstance(plant, Moved) else model
+        moved = move_toward(reference.model(0), plant) if isinstance(plant, Plant) and plant.toward else moved
+        watching = Watching(tensors_of(inputs))
+        return watching.seen if usual.borne(moved, inputs, watching) else set()
 
     def shown(kinds: Sequence[_Kind], calls: int, most: int) -> list[Plant | Resized | Moved]:
-        """What shows one of the missing effects at least, of what these kinds try."""
+        """What shows one of the missing effects at least, of what these kinds try. What several ask for is called once."""
+        before = len(called)
         found = list[Plant | Resized | Moved]()
         tries = (
             (effect, plant)
@@ -110,15 +126,16 @@ def plants_of(
             for plant in tried(effect, given)
             if whole or effect.name in IGNORES or plant.place is None or given[plant.place].is_floating_point()
         )  # fmt: skip
-        for effect, plant in itertools.islice((one for one in tries if one[0] in missing), calls):
-            drawn = reference.inputs(0)
-            inputs = planted(drawn, plant, 0) if isinstance(plant, Plant) else drawn
-            inputs = resized(drawn, plant) if isinstance(plant, Resized) else inputs
-            called = move_state(reference.model(0), plant) if isinstance(plant, Moved) else model
-            watching = Watching(tensors_of(inputs))
-            if usual.borne(called, inputs, watching) and effect in watching.seen:
+        for effect, plant in tries:
+            if effect not in missing or plant in found:
+                continue
+            if plant not in called:
+                if len(called) - before == calls:
+                    break
+                called[plant] = seen_with(plant)
+            if effect in called[plant]:
                 found.append(plant)
-                for seen in watching.seen & missing.keys():
+                for seen in called[plant] & missing.keys():
                     del missing[seen]
             if len(found) == most or time.monotonic() > until:
                 break
@@ -129,6 +146,7 @@ def plants_of(
         _tried,
         _smaller,
         lambda effect, _: _moved(effect, flat),
+        lambda effect, inputs: _agreeing(effect, inputs, matrices),
         lambda effect, inputs: _between(effect, missing, inputs),
         _near,
     )
@@ -167,7 +185,7 @@ def _never_seen(reference: SeededReference, model: nn.Module) -> set[Effect]:
 def _tried(effect: Effect, inputs: Sequence[torch.Tensor]) -> Iterator[Plant]:
     """What may show an effect, the mildest first."""
     number = effect.number
-    if effect.name == BETWEEN:
+    if effect.name == BETWEEN or effect.name in GATHERS:
         return
     if effect.name in SOLVES:
         yield from _linked(inputs)
@@ -257,6 +275,12 @@ def _moved(effect: Effect, names: Sequence[str]) -> Iterator[Moved]:
         yield from (Moved(None, name, shift=by) for by in MOVES for name in names)
 
 
+def _agreeing(effect: Effect, inputs: Sequence[torch.Tensor], matrices: Mapping[str, torch.Tensor]) -> Iterator[Plant]:
+    """Rows that point the same way, or opposite ways, of which a cosine or a distance is computed that no draw comes near to."""
+    if _is_computed(effect) and effect.number is not None and not _is_little(effect):
+        yield from agreeing(inputs, _of_numbers(inputs), matrices)
+
+
 def _absent(effect: Effect, inputs: Sequence[torch.Tensor]) -> Iterator[Plant]:
     """Inputs with nothing in them, where a zero that is computed shows something."""
     if is_of_nothing(effect):
@@ -285,7 +309,7 @@ def planted(inputs: list[Any], plant: Plant, seed: int) -> list[Any]:
     What has one number for each slice has them where the slices do."""
     axes = tensors_of(inputs)[plant.place].dim()
 
-    def change(tensor: torch.Tensor) -> torch.Tensor:
+    def change(tensor: torch.Tensor, sign: int) -> torch.Tensor:
         device = tensor.device
         generator = torch.Generator(device).manual_seed(seed)
         shape = list(tensor.shape)
@@ -300,10 +324,11 @@ def planted(inputs: list[Any], plant: Plant, seed: int) -> list[Any]:
         which = here.flatten().cumsum(0, dtype=torch.int32).view(shape) % len(plant.values)
         made = tensor
         for index, value in enumerate(plant.values):
-            number = torch.tensor(value, dtype=torch.float64).to(made.dtype)
+            number = torch.tensor(sign * value, dtype=torch.float64).to(made.dtype)
             made = torch.where(here & (which == index), number.to(device), made)
         return torch.empty_like(tensor).copy_(made)
 
-    for place in (plant.place, *plant.also):
-        inputs = mapped_at(inputs, place, change)
+    inputs = mapped_at(inputs, plant.place, lambda tensor: change(tensor, 1))
+    for place in plant.also:
+        inputs = mapped_at(inputs, place, lambda tensor: change(tensor, -1 if plant.opposed else 1))
     return inputs

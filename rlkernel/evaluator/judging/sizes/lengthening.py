@@ -24,7 +24,7 @@ needs no mask there that it does not need at full shape.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from operator import rshift
 from typing import Any
@@ -32,7 +32,7 @@ from typing import Any
 from rlkernel.evaluator.devices import DeviceProfile
 from rlkernel.evaluator.judging.costs.needs import Need
 from rlkernel.evaluator.judging.sizes.constants import counts_of, sizes_of, with_small
-from rlkernel.evaluator.judging.sizes.made_inputs import batch_names, image_names, leading_names
+from rlkernel.evaluator.judging.sizes.made_inputs import batch_names, image_names, leading_names, names_beside
 from rlkernel.evaluator.judging.sizes.places import LONG, plain_names, with_places
 from rlkernel.evaluator.judging.sizes.resizing import Sizes, largest_of, map_numbers, numbers_of
 from rlkernel.evaluator.judging.sizes.size_search import INTERPRETED_ELEMENTS, Search, burden_of
@@ -173,6 +173,7 @@ def _lighter(search: Search, sizes: Sizes, family: list[str]) -> Lighter | None:
         tried: list[Sizes] = []
         for way in (_lighter_and_even, _made_lighter):
             fewer = {name: value if name in family else map_numbers(way, value, LIGHTER) for name, value in paying.items()}
+            fewer = _told_apart(fewer, counts, dict.fromkeys(family), names_beside(source))
             if fewer in tried or all(value == sizes.get(name, counts.get(name)) for name, value in fewer.items()):
                 continue
             tried.append(fewer)
@@ -206,7 +207,7 @@ def _families(reduced: Sizes, small: Sizes, batch: set[str], plain: set[str]) ->
 def _longest(search: Search, small: Sizes, long: Sizes, halvings: int, *, heads_pay: bool) -> Sizes | None:
     """The largest sizes that fit; None if none does that is larger than `small`."""
     source = search.problem.source
-    every, batch = counts_of(source), batch_names(source)
+    every, batch, beside = counts_of(source), batch_names(source), names_beside(source)
     others = {name: small.get(name, every[name]) for name in every if name not in long and (name in small or name in batch)}
     counts = {name: value for name, value in every.items() if name not in sizes_of(source) and name not in others.keys() | long}
     leading = {name: every[name] for name in leading_names(source) if name in every and name not in others.keys() | long}
@@ -224,6 +225,7 @@ def _longest(search: Search, small: Sizes, long: Sizes, halvings: int, *, heads_
             for shrink in SHRINKS:
                 fewer = {name: map_numbers(_divided, value, shrink) for name, value in paying.items()}
                 sizes = small | {name: value for name, value in fewer.items() if value != every[name]} | now
+                sizes = _told_apart(sizes, every, long, beside)
                 if sizes in tried:
                     continue
                 tried.append(sizes)
@@ -237,16 +239,38 @@ def _longest(search: Search, small: Sizes, long: Sizes, halvings: int, *, heads_
 
 def _narrow(search: Search, small: Sizes, long: Sizes) -> Sizes | None:
     """The sizes with what is long as in the file and all others divided; None if none of these fits."""
-    every = counts_of(search.problem.source)
+    every, beside = counts_of(search.problem.source), names_beside(search.problem.source)
     for shrink in SHRINKS:
         fewer = {name: map_numbers(_divided, value, shrink) for name, value in every.items() if name not in long}
         sizes = small | {name: value for name, value in fewer.items() if value != every[name]} | long
+        sizes = _told_apart(sizes, every, long, beside)
         found = search.need_of(sizes)
         if found is not None and burden_of(found) <= MOST_BURDEN and search.runs(sizes, found):
             return sizes
         if search.stopped and not search.crowded:
             return None
     return None
+
+
+def _told_apart(sizes: Sizes, every: Sizes, long: Sizes, beside: Sequence[tuple[str, str]]) -> Sizes:
+    """The same without two equal sizes that stand in the same place of two tensors and differ at full shape: what is not long is
+    doubled if it is the larger one there, or else halved. Otherwise whoever takes one for the other would be right.
+
+    >>> _told_apart({"Q": 4, "K": 4, "L": 8}, {"Q": 16, "K": 4, "L": 512}, {"K": 4}, [("Q", "K")])
+    {'Q': 8, 'K': 4, 'L': 8}
+    >>> _told_apart({"Q": 4, "K": 4, "L": 8}, {"Q": 16, "K": 4, "L": 512}, {"Q": 4}, [("Q", "K")])
+    {'Q': 4, 'K': 2, 'L': 8}
+    >>> _told_apart({"Q": 8, "K": 8}, {"Q": 12, "K": 8}, {"K": 8}, [("Q", "K")])
+    {'Q': 12, 'K': 8}
+    """
+    found = every | sizes
+    for larger, smaller in beside:
+        if found[larger] == found[smaller] > 1:
+            if larger not in long:
+                found[larger] = min(2 * found[larger], every[larger])
+            elif smaller not in long:
+                found[smaller] //= 2
+    return {name: value for name, value in found.items() if name in sizes or value != every[name]}
 
 
 def _divided(number: int, by: int) -> int:

@@ -65,16 +65,34 @@ def least_beside(source: str) -> dict[str, int]:
     >>> least_beside("H = 16\ndef get_inputs():\n    return [torch.rand(9, H, 64), torch.rand(9, 4, 64), torch.rand(H, 2)]\n")
     {'H': 4}
     """
-    full, made = sizes_of(source), [*_made_in_inputs(source)]
+    full = sizes_of(source)
     found: dict[str, int] = {}
-    for places in made:
-        pairs = (pair for other in made if len(other) == len(places) for pair in zip(places, other, strict=True))
-        for place, beside in pairs:
-            if isinstance(place, ast.Name) and isinstance(beside, ast.Constant) and type(beside.value) is int:
-                whole = full.get(place.id)
-                if type(whole) is int and 1 < beside.value < min(HOISTED, whole):
-                    found[place.id] = max(found.get(place.id, 0), beside.value)
+    for place, beside in _side_by_side(source):
+        if isinstance(place, ast.Name) and isinstance(beside, ast.Constant) and type(beside.value) is int:
+            whole = full.get(place.id)
+            if type(whole) is int and 1 < beside.value < min(HOISTED, whole):
+                found[place.id] = max(found.get(place.id, 0), beside.value)
     return found
+
+
+def names_beside(source: str) -> list[tuple[str, str]]:
+    r"""The pairs of names that stand in the same place of two tensors of as many places, the one that is larger first.
+
+    >>> names_beside("Q, K = 16, 4\ndef get_inputs():\n    return [torch.rand(9, Q, 64), torch.rand(9, K, 64)]\n")
+    [('Q', 'K')]
+    """
+    full = {name: value for name, value in sizes_of(source).items() if type(value) is int}
+    pairs = [(a.id, b.id) for a, b in _side_by_side(source) if isinstance(a, ast.Name) and isinstance(b, ast.Name)]
+    return sorted({(a, b) for a, b in pairs if a in full and b in full and full[a] > full[b]})
+
+
+def _side_by_side(source: str) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What stands in the same place of two tensors of as many places, either way around."""
+    made = [*_made_in_inputs(source)]
+    for places in made:
+        for other in made:
+            if len(other) == len(places):
+                yield from zip(places, other, strict=True)
 
 
 def image_names(source: str) -> set[str]:

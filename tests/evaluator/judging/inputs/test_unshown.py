@@ -43,6 +43,9 @@ def reference(answer: str) -> Reference:
         ("x.clamp(-1, 1)", []),
         ("x.clamp(max=200) + 1", [(0, (256.0, -256.0), False)]),
         ("F.relu(x - 100) + x", [(0, (128.0, -128.0), False)]),
+        ("x / (x.norm() / 5000).clamp(min=1)", [(0, (512.0, -512.0), False)]),  # which is one for what is drawn
+        ("x / torch.maximum(x.norm(dim=1, keepdim=True) / 300, torch.tensor(1.0))", [(0, (128.0, -128.0), False)]),
+        ("x / (x.norm() / 20).clamp(min=1)", []),  # and here never
         ("F.hardtanh(x, -300.0, 300.0)", [(0, (512.0, -512.0), False)]),
         ("torch.where(x > 50, x * x, x)", [(0, (64.0, -64.0), False), (0, (50.0,), False)]),
         ("torch.where(x > math.nan, 1.0, x)", []),  # nothing is
@@ -138,6 +141,34 @@ def test_slices_of_zeros_show_what_is_done_where_nothing_is_computed(axis: int, 
     inputs = planted([torch.ones(64, 32)], plant, 0)[0]
     emptied = (inputs == 0).all(axis)
     assert 0 < int(emptied.sum()) < emptied.numel() and bool((inputs != 0).all(axis).logical_or(emptied).all())
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        ("x.masked_fill(label == 0, -math.inf).amax(1).masked_fill((label == 0).all(1), 0.0)", 0.0),
+        ("torch.where((label == 2).all(1), 1.0, x.sum(1))", 2.0),  # which half of the labels are above or at
+        ("torch.where((label == 2).any(1), 1.0, x.sum(1))", None),  # some rows have none
+        ("x * (label == 0).all()", None),  # one answer for all is a branch
+        ("x * (label == 50).any(1)[:, None]", None),  # no slice of what is drawn has one
+    ],
+)
+def test_rows_are_padding_alone_where_a_reference_asks_for_that(answer: str, found: float | None) -> None:
+    source = SOURCE.format(answer=answer).replace("torch.randint(0, 32, (64,))", "torch.randint(0, 4, (64, 8)).repeat(1, 4)")
+    made = plants_of(load_reference(source, small=False), source)
+    assert [one for one in made if isinstance(one, Plant) and one.along] == (
+        [] if found is None else [Plant(1, (found,), along=(-1,))]
+    )
+
+
+@pytest.mark.parametrize(("drawn", "number"), [("torch.randn(64, 32)", 1.0), ("torch.randint(3, 6, (64, 32))", 4.0)])
+def test_slices_of_one_number_that_is_not_zero_show_what_is_done_where_nothing_differs(drawn: str, number: float) -> None:
+    """Of zeros, who leaves out the question gives zeros as well."""
+    answer = "torch.where(x.amax(1) > x.amin(1), x.sum(1) - x.amin(1), x.sum(1))"
+    answer = answer.replace("x.amax(1) > x.amin(1)", "x.amax(1) - x.amin(1) > 0")
+    source = SOURCE.format(answer=answer).replace("torch.randn(64, 32)", drawn)
+    (plant,) = plants_of(load_reference(source, small=False), source)
+    assert plant == Plant(0, (number,), along=(-1,))
 
 
 @pytest.mark.parametrize(("size", "planted"), [(0.01, True), (2.0, False)])

@@ -365,3 +365,27 @@ def test_a_loop_that_makes_too_much_is_not_traced_to_its_end(monkeypatch: pytest
     forward = "sum(x[row].outer(x[row]).relu().sum(1) for row in range(rows))"
     found = looks((512, 1024), {"rows": 4, "columns": 32}, forward)
     assert found == [{"rows": 2, "columns": 512}, {"rows": 512, "columns": 32}] and counted < 12_000
+
+
+GROUPED = """
+import torch
+import torch.nn as nn
+QUERIES, KEYS, LENGTH = 16, 4, 1024
+SMALL = {"QUERIES": 4, "KEYS": 2, "LENGTH": 16}
+class Model(nn.Module):
+    def forward(self, q, k):
+        return q @ k.repeat_interleave(q.shape[0] // k.shape[0], 0).transpose(1, 2)
+def get_inputs():
+    return [torch.rand(QUERIES, LENGTH, 8), torch.rand(KEYS, LENGTH, 8)]
+def get_init_inputs():
+    return []
+"""
+
+
+def test_heads_of_queries_are_more_than_those_of_keys_in_each_look() -> None:
+    """Where both are as many, each of the queries' heads has one of its own, whatever a kernel takes for the one that is its."""
+    every = lengthened(Problem("p", 1, "train", GROUPED), H200)
+    sizes = [one.sizes for one in every] + [one.lighter.sizes for one in every if one.lighter]
+    assert {"QUERIES": 8, "KEYS": 4, "LENGTH": 16} in sizes
+    found = [(one.get("QUERIES", 16), one.get("KEYS", 4)) for one in sizes]
+    assert found and all(queries > keys for queries, keys in found)

@@ -22,7 +22,9 @@ from rlkernel.evaluator.judging.inputs.planting import PLANTED
 from rlkernel.evaluator.judging.inputs.planting import planted as with_numbers_of_arguments
 from rlkernel.evaluator.judging.inputs.pressed import NOTE as PRESSED
 from rlkernel.evaluator.judging.inputs.pressed import pressed
-from rlkernel.evaluator.judging.inputs.unshown import LARGE, UNSHOWN, planted
+from rlkernel.evaluator.judging.inputs.sowing import planted
+from rlkernel.evaluator.judging.inputs.tries import LARGE
+from rlkernel.evaluator.judging.inputs.unshown import UNSHOWN
 from rlkernel.evaluator.messages.judgement import (
     Emptied,
     Enlarged,

@@ -7,7 +7,8 @@ import torch
 
 from rlkernel.evaluator.judging.drawing import draw_rounds
 from rlkernel.evaluator.judging.inputs.agreeing import TIMES, move_toward
-from rlkernel.evaluator.judging.inputs.unshown import planted, plants_of
+from rlkernel.evaluator.judging.inputs.sowing import planted
+from rlkernel.evaluator.judging.inputs.unshown import plants_of
 from rlkernel.evaluator.messages.judgement import Plant
 from rlkernel.reference import Reference, load_reference
 from rlkernel.types import Precision

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from rlkernel.evaluator.judging.drawing import draw_rounds
-from rlkernel.evaluator.judging.inputs.unshown import SHARE, planted, plants_of
+from rlkernel.evaluator.judging.inputs.sowing import SHARE, planted
+from rlkernel.evaluator.judging.inputs.unshown import plants_of
 from rlkernel.evaluator.messages.judgement import Moved, Plant, Resized
 from rlkernel.reference import Reference, load_reference
 from rlkernel.types import Precision

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from rlkernel.evaluator.gpu import host_reads, showing
+from rlkernel.evaluator.gpu import host_reads, on_host, showing
 from rlkernel.evaluator.gpu.further import further_rounds
 from rlkernel.evaluator.gpu.guards import CUDA
 from rlkernel.evaluator.gpu.kinds import USUAL, Kind, name_of
@@ -86,7 +86,7 @@ class GpuProblem:
         self.replaced = replaced
         """Attributes that forward replaces for its next call, see `program.replaced`."""
         self.reference: Reference = load_reference(source, small=False, name=name)
-        self.source, self._name = source, name
+        self.source, self.name = source, name
         self._constants: dict[str, torch.Tensor] | None = None
         self._shapes: list[torch.Tensor] | None = None
         self._changes: dict[tuple[Stress, Places], tuple[Change | None, ...]] = {}
@@ -197,7 +197,7 @@ class GpuProblem:
         called = self._usual_call(measuring, usual, stopwatch)
         allowed["timed"] = called.allowed
         rows = self._rows(program, stopwatch)
-        same = showing.always_same(self, self.source, self._name) if shown else NOWHERE
+        same = showing.found(partial(on_host.always_same, self), NOWHERE) if shown else NOWHERE
         kind, hard = measuring.hardest(usual, idle=called.idle, same=same) if stress else (Kind(), usual)
         if kind.perturbed:
             allowed[name_of(kind)] = measuring.limits(hard)

@@ -15,27 +15,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import torch
 from torch import nn
 
-from rlkernel.evaluator.gpu import driver
+from rlkernel.evaluator.gpu import driver, on_host
 from rlkernel.evaluator.judging.inputs import crowded, enlarged, equals, kept, labels, pressed, unshown
-from rlkernel.evaluator.judging.inputs.fixed import MASKS, holds_one_value, is_copy, repeats_rows
 from rlkernel.evaluator.judging.inputs.little import resized_of
 from rlkernel.evaluator.judging.inputs.one_sided import one_sided_of
-from rlkernel.evaluator.judging.inputs.places import places
 from rlkernel.evaluator.judging.inputs.placing import bytes_of
-from rlkernel.evaluator.judging.references.reference_calls import mapped, tensors_of
 from rlkernel.evaluator.judging.sizes.distances import tells_places
-from rlkernel.evaluator.messages.judgement import NONE_SHOWN, NOWHERE, Places, Planting, Shown, Stress
+from rlkernel.evaluator.messages.judgement import NONE_SHOWN, Planting, Shown
 from rlkernel.evaluator.program.operators import operators_of
 from rlkernel.evaluator.program.schema import Program
-from rlkernel.reference import load_reference
-from rlkernel.reference_text import apply_small
 
 if TYPE_CHECKING:
     from rlkernel.evaluator.gpu.problem import GpuProblem
 
 T = TypeVar("T")
-MOST_ON_HOST = 1 << 20
-"""The most elements that all inputs have together where the host calls the reference."""
 MOST_BYTES = 4 << 30
 """The most bytes of all inputs together among which numbers are planted: it takes up to ten times as much memory."""
 
@@ -64,7 +57,8 @@ def shown_of(problem: GpuProblem, program: Program, source: str, until: float) -
     reference, looks = OnGpu(problem), list[Callable[[], Sequence[Planting]]]()
     ties = operators_of(program) & equals.OPEN  # planted numbers are equal, and any of them may be taken
     if unshown.may_hide(program, source) and not ties:
-        looks.append(lambda: unshown.plants_of(reference, source, whole=False, until=until))
+        looks.append(lambda: unshown.plants_of(reference, source, among=unshown.Among.REAL, until=until))
+        looks.append(lambda: on_host.whole_plants(problem, until))
     if equals.may_repeat(program):
         looks.append(lambda: equals.repeats_of(reference))
     if pressed.may_name(program):
@@ -82,38 +76,6 @@ def shown_of(problem: GpuProblem, program: Program, source: str, until: float) -
         return NONE_SHOWN
     nothing: Sequence[Planting] = ()
     return Shown.of(one for look in looks if time.monotonic() < until for one in found(look, nothing))
-
-
-def always_same(problem: GpuProblem, source: str, name: str) -> Places:
-    """The inputs of whole numbers or truth values that are the same in each draw, hold one value, or are copies, and get others
-    that stay within the same bounds; none where the host would call the reference at too large a size."""
-
-    def look() -> Places:
-        given, again = tensors_of(problem.inputs(0)), tensors_of(problem.inputs(1))
-        one_size = apply_small(source, name=name) == source
-        if not any(tensor.dtype in MASKS for tensor in given) or (one_size and _count(given) > MOST_ON_HOST):
-            return NOWHERE
-        small = load_reference(source, small=True, name=name)
-        if _count(tensors_of(small.inputs(0))) > MOST_ON_HOST:
-            return NOWHERE
-
-        def draw(seed: int) -> list[Any]:
-            return mapped(small.inputs(seed), lambda tensor: tensor.cpu())  # type: ignore[no-any-return]
-
-        met = places(lambda: small.model(0).cpu(), draw, (0, 1, 2), Stress.VARIED, moves=False)
-        # What is so at the small shape need not be so at the full one.
-        turned = [place for place in met.turned if place < len(given) and torch.equal(given[place], again[place])]
-        holed = [place for place in met.holed if place < len(given) and holds_one_value(given[place])]
-        whole = [place for place in met.apart if place < len(given) and given[place].dtype in MASKS]
-        apart = [place for place in whole if is_copy(given, place)]
-        rows = [place for place in met.rows if place < len(given) and repeats_rows(given[place])]
-        return Places(holed=tuple(holed), turned=tuple(turned), apart=tuple(apart), rows=tuple(rows))
-
-    return found(look, NOWHERE)
-
-
-def _count(given: Sequence[torch.Tensor]) -> int:
-    return sum(tensor.numel() for tensor in given)
 
 
 def found(look: Callable[[], T], nothing: T) -> T:

@@ -44,6 +44,7 @@ class Model(nn.Module):
         {made}
 
     def forward(self, x, y):
+        {before}
         return {answer}
 
 def get_inputs():
@@ -53,6 +54,13 @@ def get_init_inputs():
     return []
 """
 BOTH = "torch.randn(64, 32)"
+
+
+def source_of(*, answer: str, y: str, made: str, before: str = "pass") -> str:
+    """A problem's file."""
+    return SOURCE.format(answer=answer, y=y, made=made, before=before)
+
+
 MASK = "torch.ones(64, 32).tril().bool()"
 
 
@@ -64,8 +72,10 @@ def known(room: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
         monkeypatch.setattr(module, "draw_seed", itertools.count(1).__next__)
     monkeypatch.setattr(room.problem.showing.driver, "lost_context", lambda: None)
 
-    def studied(answer: str, operator: str = "add", *, y: str = BOTH, made: str = "pass", shown: bool = True) -> Known:
-        problem = room.problem.GpuProblem(SOURCE.format(answer=answer, y=y, made=made), "problem")
+    def studied(
+        answer: str, operator: str = "add", *, y: str = BOTH, made: str = "pass", before: str = "pass", shown: bool = True
+    ) -> Known:
+        problem = room.problem.GpuProblem(source_of(answer=answer, y=y, made=made, before=before), "problem")
         forward = tuple(Op(f"aten.{name}.default", (TensorRef(1),), {}, (2,)) for name in operator.split())
         program = Program((), (), (), {}, (), forward, None)
         found: Known = problem.study(program, Played(), Precision.PYTORCH, stress=True, shown=shown)
@@ -117,20 +127,20 @@ def test_what_leads_to_other_answers_than_finite_ones_is_no_round(known: Any) ->
         (BOTH, "x + y", NOWHERE),
         ("torch.randint(64, (1, 32)).repeat(64, 1)", "x + y", Places(rows=(1,))),
         ("torch.randint(64, (64, 32))", "x + y", NOWHERE),
-        ("torch.ones(1 << 20, dtype=torch.bool)", "x * y.any()", NOWHERE),  # the host would take long
+        ("torch.ones(1 << 22, dtype=torch.bool)", "x * y.any()", NOWHERE),  # the host would take long
     ],
 )
 @pytest.mark.usefixtures("known")
 def test_inputs_that_are_always_the_same_are_others(room: Any, y: str, answer: str, places: Places) -> None:
-    source = SOURCE.format(answer=answer, y=y, made="pass")
+    source = source_of(answer=answer, y=y, made="pass")
     problem = room.problem.GpuProblem(source, "problem")
-    assert room.problem.showing.always_same(problem, source, "problem") == places
+    assert room.problem.on_host.always_same(problem) == places
 
 
 def test_they_are_so_in_the_hardest_round(known: Any, room: Any) -> None:
     found = known("x.masked_fill(~y, 0.0)", y=MASK)
     assert (found.stress, found.places.turned) == (Stress.EXTREME, (1,))
-    problem = room.problem.GpuProblem(SOURCE.format(answer="x", y=MASK, made="pass"), "problem")
+    problem = room.problem.GpuProblem(source_of(answer="x", y=MASK, made="pass"), "problem")
     plain, hard = (problem.inputs(3, room.problem.Kind(stress=s, places=found.places)) for s in (Stress.NONE, found.stress))
     assert torch.equal(plain[1].sum(1), hard[1].sum(1)) and not torch.equal(plain[1], hard[1]), "each row keeps as many"
     kind = room.problem.Kind(stress=found.stress, places=found.places)
@@ -142,7 +152,7 @@ def test_what_never_varies_is_judged_at_usual_inputs_too(known: Any, room: Any) 
     y, keys = "torch.full((64,), 48)", "torch.softmax((x @ x.T).masked_fill(torch.arange(64) >= y[:, None], -1e30), 1) @ x"
     found = known(keys, y=y)
     assert (found.mild, found.places.holed) == (Stress.VARIED, (1,)) and "mild" in found.allowed
-    problem = room.problem.GpuProblem(SOURCE.format(answer=keys, y=y, made="pass"), "problem")
+    problem = room.problem.GpuProblem(source_of(answer=keys, y=y, made="pass"), "problem")
     mild = room.further.at_usual_inputs(found.mild, found.places)
     usual, given = problem.inputs(3), problem.inputs(3, mild)
     assert torch.equal(given[0], usual[0]) and given[1].unique().tolist() == [25, 48]
@@ -171,7 +181,7 @@ def test_numbers_of_two_inputs_that_meet_excuse_no_other_answer_there(known: Any
 
 def test_weights_are_rounded_to_one_side_as_inputs_are(room: Any) -> None:
     made = "self.weight = nn.Parameter(torch.randn(32, 32))"
-    problem = room.problem.GpuProblem(SOURCE.format(answer="x @ self.weight", y=BOTH, made=made), "problem")
+    problem = room.problem.GpuProblem(source_of(answer="x @ self.weight", y=BOTH, made=made), "problem")
     kind = room.problem.Kind(shown=OneSided())
     weight, given = problem.model_for(kind, 3).weight.detach(), problem.inputs(3, kind)[0]
     assert torch.equal(weight, one_sided(weight)) and torch.equal(given, one_sided(given))
@@ -184,6 +194,24 @@ def test_what_is_known_goes_over_the_wire(known: Any) -> None:
     nan = known("x.nan_to_num(nan=0.5) + y", "nan_to_num")
     (plant,) = codec.unpack(json.loads(json.dumps(codec.to_header(nan))), Known).shown
     assert str(plant) in nan.allowed, "the rounds' bounds are found by its text"
+
+
+PADDED = """
+        rows = torch.randn(64, 8, generator=torch.Generator().manual_seed(0))[y].masked_fill((y == 0)[..., None], -torch.inf)
+        return torch.where((y == 0).all(1, keepdim=True), 0.0, rows.amax(1)) + x[:, :1]"""
+PLACES = "torch.where(torch.arange(9) < torch.randint(1, 9, (64, 1)), torch.randint({least}, 64, (64, 9)), {least})"
+
+
+@pytest.mark.parametrize(
+    ("least", "plants"), [(0, (Plant(1, (0.0,), along=(-1,)),)), (1, ())], ids=["padding is drawn", "no zero is"]
+)
+def test_whole_numbers_that_the_host_bears_are_planted_within_what_is_drawn(
+    known: Any, least: int, plants: tuple[Plant, ...]
+) -> None:
+    """A row of padding alone; each row that is drawn names a place."""
+    source = PADDED.replace("\n        return", "; answer =").strip()
+    found = known("answer", "all", y=PLACES.format(least=least), made="pass", before=source)
+    assert tuple(one for one in found.shown if isinstance(one, Plant) and one.place == 1) == plants
 
 
 SHRINKS = """
@@ -202,9 +230,9 @@ T = {full}
     ],
 )
 def test_what_is_the_same_at_the_small_shape_alone_stays(room: Any, full: int, y: str, places: Places) -> None:
-    source = SHRINKS.format(full=full) + SOURCE.format(answer="x[y % 64 % 32]", y=y, made="pass")
+    source = SHRINKS.format(full=full) + source_of(answer="x[y % 64 % 32]", y=y, made="pass")
     problem = room.problem.GpuProblem(source, "problem")
-    assert room.problem.showing.always_same(problem, source, "problem") == places
+    assert room.problem.on_host.always_same(problem) == places
 
 
 def test_what_costs_the_context_is_raised(room: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -237,7 +265,7 @@ def test_rows_at_the_edge_at_which_the_reference_errs_by_more_are_not_drawn(
 
 
 def test_what_a_reference_cannot_tell_itself_is_not_borne(room: Any) -> None:
-    problem = room.problem.GpuProblem(SOURCE.format(answer="x + y", y=BOTH, made="pass"), "problem")
+    problem = room.problem.GpuProblem(source_of(answer="x + y", y=BOTH, made="pass"), "problem")
     usual = room.measuring.Measuring(problem, Precision.PYTORCH).see(room.problem.Kind())
     assert usual.bearable(usual) and not replace(usual, undecided=1 / 4096).bearable(usual)
     assert replace(usual, undecided=2 / 4096).bearable(replace(usual, undecided=1 / 4096))
@@ -250,7 +278,7 @@ def test_planted_numbers_stay_where_inputs_move_by_their_rounding(room: Any) -> 
     """Beside a bound the answer is another one: of an eighth of the numbers half were shrunk and half were not, which made an
     error of the reference's own of 3 %, and a wrong bound right."""
     problem = room.problem.GpuProblem(
-        SOURCE.format(answer="nn.functional.hardshrink(x, 0.25) + 2 * y", y=BOTH, made="pass"), "problem"
+        source_of(answer="nn.functional.hardshrink(x, 0.25) + 2 * y", y=BOTH, made="pass"), "problem"
     )
     seen = room.measuring.Measuring(problem, Precision.PYTORCH).see(room.problem.Kind(shown=Plant(0, (0.25,))))
     assert seen.errors[0].norm < 1e-6
@@ -268,7 +296,7 @@ def test_errors_of_such_a_round_excuse_no_other(known: Any) -> None:
 
 def test_large_weights_are_in_a_module_of_such_a_round(room: Any) -> None:
     made = "self.weight = nn.Parameter(torch.randn(32, 32))"
-    problem = room.problem.GpuProblem(SOURCE.format(answer="x @ self.weight + y", y=BOTH, made=made), "problem")
+    problem = room.problem.GpuProblem(source_of(answer="x @ self.weight + y", y=BOTH, made=made), "problem")
     plain, large = (problem.model_for(room.problem.Kind(outliers=outliers), 3).weight for outliers in (False, True))
     others = large != plain
     assert 0 < int(others.sum()) < 16 and torch.equal(large[others], 64.0 * plain[others]), "4 of 1,024 are expected"
@@ -302,9 +330,7 @@ def test_a_stay_judges_with_large_weights_and_other_constants(stay: Any, name: s
 
 def test_a_stay_judges_where_a_limit_is_seen(stay: Any, room: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The reference doubles what is below 200, and the candidate everything."""
-    source = (
-        SOURCE.format(answer="2 * x.clamp(max=200)", y="", made="pass").replace("x, y)", "x)").replace("64, 32), ]", "4, 8)]")
-    )
+    source = source_of(answer="2 * x.clamp(max=200)", y="", made="pass").replace("x, y)", "x)").replace("64, 32), ]", "4, 8)]")
     problem = room.problem.GpuProblem(source, "limited")
     monkeypatch.setattr(room.problem, "GpuProblem", lambda *given: problem)
     plant = Plant(0, (256.0, -256.0))
@@ -331,7 +357,7 @@ def test_a_stay_judges_where_a_limit_is_seen(stay: Any, room: Any, monkeypatch: 
 def test_who_is_right_is_right_in_all_rounds_of_a_study(
     stay: Any, known: Any, room: Any, monkeypatch: pytest.MonkeyPatch, answer: str, operator: str, rounds: int
 ) -> None:
-    source = SOURCE.format(answer=answer, y="", made="pass").replace("x, y)", "x)").replace("64, 32), ]", "4, 8)]")
+    source = source_of(answer=answer, y="", made="pass").replace("x, y)", "x)").replace("64, 32), ]", "4, 8)]")
     problem = room.problem.GpuProblem(source, "right")
     program = Program((), (), (), {}, (), (Op(f"aten.{operator}.default", (TensorRef(1),), {}, (2,)),), None)
     found = problem.study(program, Played(), Precision.PYTORCH, stress=True, shown=True)

@@ -2,7 +2,7 @@ import torch
 import torch.nn as nn
 
 BATCH = 4
-HEADS = 16
+HEADS = 2
 BLOCKS = 8
 BLOCK = 16
 DIM = 64

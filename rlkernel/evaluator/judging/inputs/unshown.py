@@ -17,6 +17,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 
 import torch
 from torch import nn
@@ -57,6 +58,16 @@ UNSHOWN = "numbers among its inputs that an operator is for"
 """Stands behind a miss in such a round."""
 
 
+class Among(Enum):
+    """The inputs that may get numbers which no draw has."""
+
+    ALL = "all"
+    REAL = "real"
+    """Those of real numbers, and parameters: whole numbers may be looked up in a table."""
+    WHOLE = "whole"
+    """Those of whole numbers and truth values alone."""
+
+
 def may_hide(program: Program, source: str) -> bool:
     """Whether a reference calls an operator that is watched. What losses ignore is theirs where the text says so."""
     names = operators_of(program)
@@ -64,11 +75,10 @@ def may_hide(program: Program, source: str) -> bool:
 
 
 def plants_of(
-    reference: SeededReference, source: str, *, whole: bool = True, until: float = math.inf
+    reference: SeededReference, source: str, *, among: Among = Among.ALL, until: float = math.inf
 ) -> tuple[Plant | Met | Resized | Moved, ...]:
-    """What shows effects of operators that no draw does. whole: whether whole numbers may get others, which may be looked up in a
-    table. No further plant is tried after `until`, on the monotonic clock. Whatever the reference raises at its own inputs is
-    raised."""
+    """What shows effects of operators that no draw does, `among` these inputs. No further plant is tried after `until`, on the
+    monotonic clock. Whatever the reference raises at its own inputs is raised."""
     model = reference.model(0)
     effects = _never_seen(reference, model)
     missing = dict.fromkeys(sorted(effects, key=lambda one: (one.call, one.side)))
@@ -87,9 +97,11 @@ def plants_of(
         lambda effect, inputs: tries.between(effect, missing, inputs),
         tries.near,
     )
-    search = _Search(reference, model, usual, given, missing, whole, until)
+    search = _Search(reference, model, usual, given, missing, among, until)
     found = search.shown(kinds, MOST_CALLS, MOST_PLANTS)
     empty = search.shown((tries.absent,), MOST_ABSENT, MOST_ABSENT_PLANTS)
+    if among is Among.WHOLE:
+        return (*found, *empty)
     met = met_of(
         reference, model, usual,
         lambda given, what: planted(given, what, 0) if isinstance(what, Plant) else met_by(given, what, 0),
@@ -114,8 +126,7 @@ class _Search:
     given: Sequence[torch.Tensor]
     """The tensors among the arguments of the `usual` call."""
     missing: dict[Effect, None]
-    whole: bool
-    """Whether whole numbers may get others."""
+    among: Among
     until: float
     called: dict[Plant | Resized | Moved, set[Effect]] = field(default_factory=dict)
     """What was tried, and the effects that there were."""
@@ -146,9 +157,15 @@ class _Search:
                     if effect not in self.missing or (effect.name in LATER) != later:
                         continue
                     for plant in tried(effect, self.given):
-                        numbers = plant.place is None or self.given[plant.place].is_floating_point()
-                        if self.whole or effect.name in IGNORES or numbers:
+                        if self._may(effect, plant):
                             yield effect, plant
+
+    def _may(self, effect: Effect, plant: Plant | Resized | Moved) -> bool:
+        """Whether a plant is among those that are looked for. Labels that losses ignore are looked up nowhere."""
+        real = plant.place is None or self.given[plant.place].is_floating_point()
+        if self.among is Among.WHOLE:
+            return not real
+        return real or self.among is Among.ALL or effect.name in IGNORES
 
     def _seen_with(self, plant: Plant | Resized | Moved) -> set[Effect]:
         """The effects that there are with a plant; none where the reference does not bear it."""

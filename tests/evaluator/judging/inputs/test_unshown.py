@@ -9,7 +9,7 @@ import torch
 
 from rlkernel.evaluator.judging.drawing import draw_rounds
 from rlkernel.evaluator.judging.inputs.sowing import SHARE, planted
-from rlkernel.evaluator.judging.inputs.unshown import plants_of
+from rlkernel.evaluator.judging.inputs.unshown import Among, plants_of
 from rlkernel.evaluator.messages.judgement import Moved, Plant, Resized
 from rlkernel.reference import Reference, load_reference
 from rlkernel.types import Precision
@@ -251,7 +251,8 @@ def test_a_result_whose_nan_is_replaced_has_some_where_a_length_is_zero_or_a_row
     within = "x.masked_fill(torch.arange(32) >= {}, -math.inf).softmax(1).nan_to_num(nan=0.5)"
     source = SOURCE.replace("torch.randint(0, 32", "torch.randint(1, 32")
     lengths = load_reference(source.format(answer=within.format("label[:, None]")), small=False)
-    assert plants_of(lengths, "") == (Plant(1, (0.0,), along=()),) and not plants_of(lengths, "", whole=False)
+    assert plants_of(lengths, "") == (Plant(1, (0.0,), along=()),) and not plants_of(lengths, "", among=Among.REAL)
+    assert plants_of(lengths, "", among=Among.WHOLE) == (Plant(1, (0.0,), along=()),)
     source = SOURCE.replace("torch.randint(0, 32, (64,))", "torch.rand(64, 32) < 0.5")
     masked = load_reference(source.format(answer="x.masked_fill(~label, -math.inf).softmax(1).nan_to_num(nan=0.5)"), small=False)
     assert plants_of(masked, "") == (Plant(1, (0.0,), along=(-1,)),)

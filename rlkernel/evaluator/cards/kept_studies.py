@@ -1,8 +1,8 @@
 """What studies have found, kept in a file, so that the next process need not study the same problems again.
 
-A study takes a card for about half a second, and a training run meets hundreds of problems. What is kept holds for equal cards
-and for the code that found it alone: its key has the evaluator's own hash (`version.verdict_version`), and with it torch's
-version and triton's.
+Studies of 114 problems took a card for 8 s, of 13 s in which 240 candidates were judged, and a training run meets hundreds of
+problems. What is kept holds for equal cards and for the code that found it alone: its key has the evaluator's own hash
+(`version.verdict_version`), and with it torch's version and triton's.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 MOST_ELEMENTS = 1 << 22
 """The most elements that all inputs have together where the host calls a reference."""
-MOST_SECONDS = 1.0
-"""The longest that its first call may take there."""
+MOST_SECONDS = 0.25
+"""The longest that its first call may take there: up to about forty follow, while a card waits."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,7 @@ def run(flags: Flags) -> int:
     if flags.seconds < 1:
         raise UsageError(f"--seconds {flags.seconds}: at least 1")
     loaded = load(flags.source[0], flags.column)
-    held_out = load(flags.against).problems if flags.against else ()
+    held_out = load(flags.against, flag="--against").problems if flags.against else ()
     console = Console(stderr=True)
     for line in loaded.lines():
         console.print(line, markup=False, highlight=False, soft_wrap=True)

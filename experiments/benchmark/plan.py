@@ -174,7 +174,7 @@ def select(flags: Flags) -> list[Problem]:
 
 def _sourced(flags: Flags) -> tuple[Problem, ...]:
     """The problems of `--problems`, after a line on standard error about what was found where rows were left out."""
-    loaded = load(flags.problems, flags.column)
+    loaded = load(flags.problems, flags.column, flag="--problems")
     if loaded.left_out:
         print("\n".join(loaded.lines()), file=sys.stderr)
     return loaded.problems

@@ -119,7 +119,7 @@ def _column(flags: Flags) -> str:
 
 def _examination(flags: Flags) -> Examination:
     small = flags.model == "small"
-    problems = load(flags.validation, split="validation").problems if flags.validation else load_suite()
+    problems = load(flags.validation, split="validation", flag="--validation").problems if flags.validation else load_suite()
     environment = KernelEnvironment(flags.style if flags.style != "auto" else "short" if small else "full")
     asked = tuple(problem for problem in problems if problem.split == "validation")
     environment.check(asked)

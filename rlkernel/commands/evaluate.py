@@ -61,7 +61,7 @@ def references(place: str, columns: Sequence[str] = ()) -> Mapping[str, Problem]
         if columns:
             raise UsageError("--column belongs to --problems SOURCE: give that too")
         return None
-    loaded = load(place, columns)
+    loaded = load(place, columns, flag="--problems")
     if loaded.left_out:
         print("\n".join(loaded.lines()), file=sys.stderr)
     return {problem.name: problem for problem in loaded.problems}

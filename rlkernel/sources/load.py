@@ -47,18 +47,20 @@ class Loaded:
             yield f"  and {len(self.left_out) - TOLD:,} more"
 
 
-def load(place: str, columns: Sequence[str] = (), split: Split | None = None, *, flag: str = "--problems") -> Loaded:
+def load(place: str, columns: Sequence[str] = (), split: Split | None = None, *, flag: str = "") -> Loaded:
     """The problems of a source: a directory of files, a .parquet or .jsonl file, or `owner/name[:split][@revision]` on the hub.
 
     columns: `part=COLUMN` for a table that no schema knows, e.g. `reference=code`. split: that of all problems; without it, a
     prepared table's own, or by a hash of the names. Names are made unique in the order of the rows.
-    Raises UsageError, which begins with the flag that named the source: no such source, columns that nobody knows, or no row that
-    is a problem.
+    Raises UsageError, which begins with the `flag` that named the source, if one did: no such source, columns that nobody knows,
+    or no row that is a problem.
     """
     try:
         return _loaded(place, columns, split)
     except UsageError as error:
-        raise UsageError(str(error) if str(error).startswith("--") else f"{flag} {error}") from error
+        if not flag or str(error).startswith("--"):
+            raise
+        raise UsageError(f"{flag} {error}") from error
 
 
 def _loaded(place: str, columns: Sequence[str], split: Split | None) -> Loaded:
@@ -86,10 +88,10 @@ def load_for_training(problems: str, validation: str, columns: Sequence[str] = (
     """The sources of a run. With `validation`, all of `problems` are trained, apart from those with the text of one that
     validates; without it, `load` chooses which validate. Raises UsageError."""
     if not validation:
-        return (load(problems, columns),)
+        return (load(problems, columns, flag="--problems"),)
     held = load(validation, columns, "validation", flag="--validation")
     texts, names = {problem.source for problem in held.problems}, {problem.name for problem in held.problems}
-    found = load(problems, columns, "train")
+    found = load(problems, columns, "train", flag="--problems")
     kept = [problem for problem in found.problems if problem.source not in texts]
     if not kept:
         raise UsageError(

@@ -117,7 +117,7 @@ def test_with_a_source_of_its_own_for_validation_the_rest_trains_and_no_problem_
 
 @pytest.mark.parametrize("place", ["no/such.parquet", "no_such_directory", "a.parquet/b.jsonl"])
 def test_a_source_that_is_not_there(place: str) -> None:
-    with pytest.raises(UsageError, match=f"^--problems {place}: .*(no such|there is no)"):
+    with pytest.raises(UsageError, match=f"^{place}: .*(no such|there is no)"):
         load(place)
 
 

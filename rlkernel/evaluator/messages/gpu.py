@@ -76,8 +76,8 @@ class Known:
     """Runner to pool, and to every runner from there: what is measured once for a problem."""
 
     allowed: dict[str, tuple[Tolerance, ...]]
-    """Kind of round -> what is allowed of each output: "plain", "perturbed", "stress", "other", "range" and "outliers" where
-    there are such rounds, what is `shown` by its text, and "timed", which allows besides for what cuDNN's tf32 makes of the
+    """Kind of round -> what is allowed of each output: "plain", "perturbed", "stress", "other", "range", "outliers" and "mild"
+    where there are such rounds, what is `shown` by its text, and "timed", which allows besides for what cuDNN's tf32 makes of the
     reference."""
     stress: Stress
     """What may be done to the inputs."""

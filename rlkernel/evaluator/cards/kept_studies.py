@@ -44,8 +44,8 @@ class KeptStudies:
         return self._known.get(key)
 
     def put(self, gpu: Gpu, problem: Problem, known: Known, *, lasting: bool) -> None:
-        """Keep a study. lasting: in the file, too; one that lacks rounds, because they cost a card's runner, holds for this
-        process alone."""
+        """Keep a study. lasting: in the file, too; one that lacks rounds, because they cost a card's runner or there was no
+        time for them, holds for this process alone."""
         key = self._key(gpu, problem)
         self._known[key] = known
         if lasting:

@@ -25,15 +25,17 @@ SECONDS = 20.0
 
 def further_rounds(
     problem: GpuProblem, measuring: Measuring, usual: Seen, hardest: tuple[Kind, Seen], program: Program
-) -> list[tuple[Kind, Seen]]:  # fmt: skip
-    """These rounds, as far as the reference bears them, and what it gives there. `program`: the reference's own trace."""
+) -> tuple[list[tuple[Kind, Seen]], bool]:  # fmt: skip
+    """These rounds, as far as the reference bears them, and what it gives there; and whether time was short, so that there may be
+    more. `program`: the reference's own trace."""
     until = time.monotonic() + SECONDS
     looked_for = shown_of(problem, program, problem.source, until)
     rounds = [(Kind(shown=one), seen) for one, seen in measuring.shown(usual, looked_for, until).items()]
     large = found(partial(measuring.with_outliers, usual), None)
     rounds += [] if large is None else [(Kind(outliers=True), large)]
     mild = found(partial(_mild, problem, measuring, usual, *hardest), None) if time.monotonic() < until else None
-    return rounds if mild is None else [*rounds, mild]
+    rounds += [] if mild is None else [mild]
+    return rounds, time.monotonic() >= until
 
 
 def _mild(problem: GpuProblem, measuring: Measuring, usual: Seen, hardest: Kind, hard: Seen) -> tuple[Kind, Seen] | None:

@@ -117,6 +117,8 @@ class Known:
     mild: Stress | None = None
     """What is done to the inputs of a round at other constants whose inputs are as large as they are drawn, because the hardest
     one hides a constant, or may hide what becomes of inputs that never vary; None where there is no such round."""
+    hurried: bool = False
+    """Whether time was short for the rounds that show what no draw does, as it is beside other work, so that some may lack."""
 
     @property
     def keeps_inputs(self) -> bool:

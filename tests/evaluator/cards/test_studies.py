@@ -87,11 +87,12 @@ async def test_what_another_process_has_studied_is_known_here(tmp_path: Path) ->
     assert [len(one.asked) for one in (runner, equal, newer)] == [1, 0, 1]
 
 
-async def test_a_study_that_lacks_rounds_holds_for_its_process_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize("answers", [[LOST, KNOWN], [replace(KNOWN, hurried=True)]], ids=["lost", "hurried"])
+async def test_a_study_that_lacks_rounds_holds_for_its_process_alone(tmp_path: Path, answers: list[Any]) -> None:
     path = tmp_path / "studies.jsonl"
     those = studies(path)
-    assert await study(PlayedRunner(0, [LOST, KNOWN]), those) == KNOWN
-    assert await study(PlayedRunner(0), those) == KNOWN
+    assert await study(PlayedRunner(0, answers), those) == answers[-1]
+    assert await study(PlayedRunner(0), those) == answers[-1]
     assert not path.exists()
     assert await study(PlayedRunner(0, [OTHER]), studies(path)) == OTHER
 

@@ -213,7 +213,7 @@ class GpuProblem:
             called.plain, tuple(rows), measuring.state_limits(seen, shows), any(one.blurs for one in seen.values()),
             called.host_us, called.draw_seconds, kind.plants, kind.places,
             Shown.of(one.shown for one, _ in further if one.shown is not None),
-            outliers=any(one.outliers for one, _ in further), mild=next((one.stress for one, _ in further if one.mild), None),
+            outliers=any(one.outliers for one, _ in further), mild=tuple(one.stress for one, _ in further if one.mild),
             hurried=hurried,
         )  # fmt: skip
 

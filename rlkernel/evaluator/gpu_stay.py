@@ -37,7 +37,7 @@ QUICK_STEPS = 64
 
 def _further(known: Known) -> int:
     """How many rounds a stay has that show what no draw does."""
-    return len(tuple(known.shown)) + known.outliers + (known.mild is not None)
+    return len(tuple(known.shown)) + known.outliers + len(known.mild)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ class SharedRows:
         for line in whole.splitlines():
             try:
                 row = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
             rows += [row] if isinstance(row, dict) else []
         return rows

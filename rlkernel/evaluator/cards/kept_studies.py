@@ -32,29 +32,40 @@ class KeptStudies:
         self._precision = precision
         self._known: dict[Key, Known] = {}
         self._unread: dict[Key, Any] = {}
-        """What the file has of other problems, as it stands there."""
+        """What the file has of problems that nobody has asked for yet, as it stands there."""
 
     def get(self, gpu: Gpu, problem: Problem) -> Known | None:
         """What is known of a problem on cards like this one; None before it was studied."""
         key = self._key(gpu, problem)
         if key not in self._known:
-            self._unread |= {of: row.get("known") for row in self._rows.unread() if (of := _key_of(row)) is not None}
+            self._read_on()
             if (known := _decoded(self._unread.pop(key, None))) is not None:
                 self._known[key] = known
         return self._known.get(key)
 
     def put(self, gpu: Gpu, problem: Problem, known: Known, *, lasting: bool) -> None:
-        """Keep a study. lasting: in the file, too; one that lacks rounds, because they cost a card's runner, holds for this
-        process alone."""
+        """Keep a study. lasting: in the file, too; one that lacks rounds, because they cost a card's runner or there was no
+        time for them, holds for this process alone."""
         key = self._key(gpu, problem)
         self._known[key] = known
         if lasting:
             self._rows.append({"problem": problem.name, "key": key, "known": codec.to_header(known)})
 
+    def _read_on(self) -> None:
+        """Take what was added to the file since, as far as it may be asked for: the file has all codes' studies."""
+        ours = self._ours()
+        for row in self._rows.unread():
+            key = _key_of(row)
+            if key is not None and key[-len(ours) :] == ours and key not in self._known:
+                self._unread[key] = row.get("known")
+
     def _key(self, gpu: Gpu, problem: Problem) -> Key:
         """All that what is known depends on: the problem, the kind of card, and our own code."""
-        kind = (gpu.name, str(gpu.memory_bytes), gpu.driver)
-        return (source_hash(problem), *kind, str(self._precision), verdict_version())
+        return (source_hash(problem), gpu.name, str(gpu.memory_bytes), gpu.driver, *self._ours())
+
+    def _ours(self) -> Key:
+        """The part of all keys that is the same in this process."""
+        return str(self._precision), verdict_version()
 
 
 def _key_of(row: dict[str, Any]) -> Key | None:

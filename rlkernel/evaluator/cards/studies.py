@@ -85,7 +85,7 @@ class Studies:
                 what = f"was silent for more than {limit:g} s" if lost.death is None else lost.death.describe()
                 raise EvaluatorFailed(f"{who} {what}") from lost
             if isinstance(answer, Known):
-                return answer, stress and shown
+                return answer, stress and shown and not answer.hurried
             if isinstance(answer, Broken):
                 raise BrokenReference(answer.why)
             if isinstance(answer, Failed):

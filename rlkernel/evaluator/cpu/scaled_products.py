@@ -18,8 +18,9 @@ from rlkernel.evaluator.cpu.numbers import Array, narrow, widen
 
 _FOURS = np.array([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0], np.float32)
 """The numbers of 4 bits, `e2m1`."""
-_BIAS, _NO_NUMBER = 127, 255
-"""The factor of 1, and the one that makes a group not a number."""
+_BIAS, _ZERO, _NO_NUMBER = 127, 0, 255
+"""The factor of 1, the least, whose power is no normal number, so that it is 0 once it is widened, and the one that makes a group
+not a number."""
 FOUR_BITS = "E2M1"
 
 
@@ -61,7 +62,7 @@ def _factors(scale: Any, *, fast: bool) -> Array:
         return widen(scale.data, scale.dtype)
     bits = scale.data.astype(np.int32)
     with np.errstate(over="ignore"):
-        powers = np.ldexp(np.float32(1.0), bits - _BIAS)
+        powers = np.where(bits == _ZERO, np.float32(0.0), np.ldexp(np.float32(1.0), bits - _BIAS))
     return powers if fast else np.where(bits == _NO_NUMBER, np.float32(np.nan), powers)
 
 

@@ -25,32 +25,38 @@ SECONDS = 20.0
 
 def further_rounds(
     problem: GpuProblem, measuring: Measuring, usual: Seen, hardest: tuple[Kind, Seen], program: Program
-) -> list[tuple[Kind, Seen]]:  # fmt: skip
-    """These rounds, as far as the reference bears them, and what it gives there. `program`: the reference's own trace."""
+) -> tuple[list[tuple[Kind, Seen]], bool]:  # fmt: skip
+    """These rounds, as far as the reference bears them, and what it gives there; and whether time was short, so that there may be
+    more. `program`: the reference's own trace."""
     until = time.monotonic() + SECONDS
     looked_for = shown_of(problem, program, problem.source, until)
     rounds = [(Kind(shown=one), seen) for one, seen in measuring.shown(usual, looked_for, until).items()]
     large = found(partial(measuring.with_outliers, usual), None)
     rounds += [] if large is None else [(Kind(outliers=True), large)]
-    mild = found(partial(_mild, problem, measuring, usual, *hardest), None) if time.monotonic() < until else None
-    return rounds if mild is None else [*rounds, mild]
+    rounds += found(partial(_mild, problem, measuring, usual, *hardest), []) if time.monotonic() < until else []
+    return rounds, time.monotonic() >= until
 
 
-def _mild(problem: GpuProblem, measuring: Measuring, usual: Seen, hardest: Kind, hard: Seen) -> tuple[Kind, Seen] | None:
-    """The round at usual inputs and other constants, and what the reference gives there, where inputs that never vary do in the
-    hardest round beside larger ones, or where that hides a constant that these show."""
+def _mild(problem: GpuProblem, measuring: Measuring, usual: Seen, hardest: Kind, hard: Seen) -> list[tuple[Kind, Seen]]:
+    """The rounds at usual inputs and other constants, and what the reference gives there: one where inputs that never vary do in
+    the hardest round beside larger ones, and one where all rounds so far hide a constant that it shows."""
     if not hardest.perturbed or hardest.stress in UNSCALED:
-        return None
+        return []
     unseen = _unseen(problem, hardest, measuring.limits(hard))
     varied = varies(problem.inputs(0), hardest.stress, hardest.places)
-    for stress in (*(Stress.VARIED,) * varied, *(Stress.NONE,) * bool(unseen)):
+    rounds: list[tuple[Kind, Seen]] = []
+    for stress in (*(Stress.VARIED,) * varied, Stress.NONE):
+        if stress is Stress.NONE and not unseen:
+            break
         kind = at_usual_inputs(stress, hardest.places)
         seen = found(partial(measuring.see, kind), None)
         if seen is None or not seen.bearable(usual) or (stress is Stress.VARIED and not seen.as_exact(usual)):
             continue
-        if stress is Stress.VARIED or unseen - _unseen(problem, kind, measuring.limits(seen)):
-            return kind, seen
-    return None
+        shown = unseen - _unseen(problem, kind, measuring.limits(seen)) if unseen else unseen
+        unseen -= shown
+        if stress is Stress.VARIED or shown:
+            rounds.append((kind, seen))
+    return rounds
 
 
 def _unseen(problem: GpuProblem, kind: Kind, limits: Sequence[Tolerance]) -> frozenset[str]:

@@ -63,6 +63,6 @@ def at_usual_inputs(stress: Stress, places: Places) -> Kind:
 def name_of(kind: Kind) -> str:
     """The name under which `Known.allowed` has what is allowed in such a round."""
     if kind.shown is not None or kind.outliers or kind.mild:
-        return "outliers" if kind.outliers else "mild" if kind.mild else str(kind.shown)
+        return "outliers" if kind.outliers else f"mild {kind.stress}".strip() if kind.mild else str(kind.shown)
     changed = "perturbed" if kind.perturbed else "plain"
     return "other" if kind.other else "range" if kind.balance else "stress" if kind.stress else changed

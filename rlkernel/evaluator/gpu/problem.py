@@ -205,7 +205,7 @@ class GpuProblem:
         if balance is not None:
             allowed["range"] = measuring.limits(beyond)
         seen = {"plain": usual, "range": beyond if balance else usual.without_noise, name_of(kind): hard}
-        further = further_rounds(self, measuring, usual, (kind, hard), program) if shown else []
+        further, hurried = further_rounds(self, measuring, usual, (kind, hard), program) if shown else ([], False)
         shows = {name_of(one): found for one, found in further}
         allowed |= {name: measuring.limits(found) for name, found in shows.items()}
         return Known(
@@ -213,7 +213,8 @@ class GpuProblem:
             called.plain, tuple(rows), measuring.state_limits(seen, shows), any(one.blurs for one in seen.values()),
             called.host_us, called.draw_seconds, kind.plants, kind.places,
             Shown.of(one.shown for one, _ in further if one.shown is not None),
-            outliers=any(one.outliers for one, _ in further), mild=next((one.stress for one, _ in further if one.mild), None),
+            outliers=any(one.outliers for one, _ in further), mild=tuple(one.stress for one, _ in further if one.mild),
+            hurried=hurried,
         )  # fmt: skip
 
     def _usual_call(self, measuring: Measuring, usual: Seen, stopwatch: Stopwatch) -> _Usual:

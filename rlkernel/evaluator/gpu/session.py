@@ -92,8 +92,7 @@ class Session(Rounds):
         yield from (Kind(shown=one) for one in self.known.shown)
         if self.known.outliers:
             yield Kind(outliers=True)
-        if self.known.mild is not None:
-            yield at_usual_inputs(self.known.mild, self.known.places)
+        yield from (at_usual_inputs(stress, self.known.places) for stress in self.known.mild)
 
     def _look_as_kernelbench(self) -> None:
         """Note how KernelBench would compare the outputs of a candidate that is wrong elsewhere. It changes no verdict."""

@@ -118,16 +118,17 @@ def _hidden(reference: SeededReference, drawn: Round, terms: Terms) -> frozenset
 
 def _milder(
     reference: Reference, usual: Round, terms: Terms, seeds: random.Random,
-    *, kept: SeededReference, unseen: frozenset[str], ways: tuple[Stress, ...],
+    *, kept: SeededReference, unseen: set[str], stress: Stress,
 ) -> Round | None:  # fmt: skip
-    """A round at usual inputs and other constants, but for those that are `kept`: the first of these `ways` that is bearable, and
-    in which inputs that never vary do, or some of the constants show that are `unseen` under stress."""
+    """A round at usual inputs and other constants, but for those that are `kept`, if it is bearable: one in which inputs that
+    never vary do, or one in which some of the constants show that were `unseen` so far, which it takes from these."""
     del reference
-    for stress in ways:
-        drawn = _perturbed(kept, usual, terms, seeds, stress)
-        if drawn is not None and (stress is Stress.VARIED or unseen - _hidden(kept, drawn, terms)):
-            return drawn
-    return None
+    drawn = _perturbed(kept, usual, terms, seeds, stress) if unseen or stress is Stress.VARIED else None
+    if drawn is None:
+        return None
+    shown = unseen - _hidden(kept, drawn, terms) if unseen else set[str]()
+    unseen -= shown
+    return drawn if stress is Stress.VARIED or shown else None
 
 
 def _perturbed(reference: SeededReference, usual: Round, terms: Terms, seeds: random.Random, stress: Stress) -> Round | None:
@@ -243,12 +244,12 @@ def draw_rounds(
     yield first
     del first
     harder = [_harder(reference, usual, terms, seeds)]
-    kept, unseen = harder[0][1], _hidden(*harder[0][::-1], terms)
-    ways = (*(Stress.VARIED,) * harder[0][0].enlarged, *(Stress.NONE,) * bool(unseen))
+    kept, unseen = harder[0][1], set(_hidden(*harder[0][::-1], terms))
+    ways = (*(Stress.VARIED,) * harder[0][0].enlarged, Stress.NONE)
     yield (harder.pop()[0],)  # no name here holds the round while it is judged
     if other:
         yield (Construction(kept, terms, seeds, other=True, perturbed=True).round(Stress.NONE),)
-    milder = (partial(_milder, kept=kept, unseen=unseen, ways=ways),) * bool(ways)
+    milder = tuple(partial(_milder, kept=kept, unseen=unseen, stress=stress) for stress in ways)
     del kept
     shows = tuple(partial(_shown, plant=plant) for plant in plants)
     others: tuple[Callable[..., Round | None], ...] = (*milder, *shows, *(_out_of_range,) * usual.products, _with_outliers)

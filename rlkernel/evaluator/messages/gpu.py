@@ -76,9 +76,9 @@ class Known:
     """Runner to pool, and to every runner from there: what is measured once for a problem."""
 
     allowed: dict[str, tuple[Tolerance, ...]]
-    """Kind of round -> what is allowed of each output: "plain", "perturbed", "stress", "other", "range" and "outliers" where
-    there are such rounds, what is `shown` by its text, and "timed", which allows besides for what cuDNN's tf32 makes of the
-    reference."""
+    """Kind of round -> what is allowed of each output: "plain", "perturbed", "stress", "other", "range", "outliers", "mild" and
+    "mild varied" where there are such rounds, what is `shown` by its text, and "timed", which allows besides for what cuDNN's
+    tf32 makes of the reference."""
     stress: Stress
     """What may be done to the inputs."""
     balance: Balance | None
@@ -114,9 +114,11 @@ class Known:
     """What is done to inputs in rounds of their own."""
     outliers: bool = False
     """Whether there is a round in which a few weights are far larger than the others."""
-    mild: Stress | None = None
-    """What is done to the inputs of a round at other constants whose inputs are as large as they are drawn, because the hardest
-    one hides a constant, or may hide what becomes of inputs that never vary; None where there is no such round."""
+    mild: tuple[Stress, ...] = ()
+    """What is done to the inputs of rounds at other constants whose inputs are as large as they are drawn, because the hardest
+    one hides a constant, or may hide what becomes of inputs that never vary."""
+    hurried: bool = False
+    """Whether time was short for the rounds that show what no draw does, as it is beside other work, so that some may lack."""
 
     @property
     def keeps_inputs(self) -> bool:

@@ -92,7 +92,11 @@ def test_after_drift_both_timings_are_kept_and_the_later_one_counts(tmp_path: Pa
     assert store.history(GELU, HERE) == ()
 
 
-@pytest.mark.parametrize("damage", ['{"problem": "mine/re', '{"problem": "mine/relu"}\n', "null\n", "\x00\x01\n"])
+@pytest.mark.parametrize(
+    "damage",
+    ['{"problem": "mine/re', '{"problem": "mine/relu"}\n', "null\n", "\x00\x01\n", "[" * 200_000 + "\n"],
+    ids=["torn", "without a baseline", "null", "not a text", "too deep"],
+)
 def test_a_damaged_line_costs_itself_alone(damage: str, tmp_path: Path) -> None:
     path = tmp_path / "baselines.jsonl"
     BaselineStore(path).put(RELU, FIRST)

@@ -87,11 +87,12 @@ async def test_what_another_process_has_studied_is_known_here(tmp_path: Path) ->
     assert [len(one.asked) for one in (runner, equal, newer)] == [1, 0, 1]
 
 
-async def test_a_study_that_lacks_rounds_holds_for_its_process_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize("answers", [[LOST, KNOWN], [replace(KNOWN, hurried=True)]], ids=["lost", "hurried"])
+async def test_a_study_that_lacks_rounds_holds_for_its_process_alone(tmp_path: Path, answers: list[Any]) -> None:
     path = tmp_path / "studies.jsonl"
     those = studies(path)
-    assert await study(PlayedRunner(0, [LOST, KNOWN]), those) == KNOWN
-    assert await study(PlayedRunner(0), those) == KNOWN
+    assert await study(PlayedRunner(0, answers), those) == answers[-1]
+    assert await study(PlayedRunner(0), those) == answers[-1]
     assert not path.exists()
     assert await study(PlayedRunner(0, [OTHER]), studies(path)) == OTHER
 
@@ -101,6 +102,23 @@ async def test_another_codes_studies_are_not_used(tmp_path: Path, monkeypatch: p
     await study(PlayedRunner(0, [KNOWN]), studies(path))
     monkeypatch.setattr("rlkernel.evaluator.cards.kept_studies.verdict_version", lambda: "another")
     assert await study(PlayedRunner(0, [OTHER]), studies(path)) == OTHER
+
+
+def test_what_nobody_can_ask_for_takes_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file grows with each code that ran, and a process reads what it has written itself."""
+    path, gpu = tmp_path / "studies.jsonl", PlayedRunner(0).gpu
+    others = [replace(RELU, source=f"{RELU.source}# {number}") for number in range(3)]
+    with monkeypatch.context() as before:
+        before.setattr("rlkernel.evaluator.cards.kept_studies.verdict_version", lambda: "another")
+        KeptStudies(path, precision=Precision.PYTORCH).put(gpu, others[0], KNOWN, lasting=True)
+    KeptStudies(path, precision=Precision.STRICT).put(gpu, others[0], KNOWN, lasting=True)
+    kept, beside = (KeptStudies(path, precision=Precision.PYTORCH) for _ in range(2))
+    kept.put(gpu, others[0], KNOWN, lasting=True)
+    beside.put(gpu, others[1], OTHER, lasting=True)
+    assert kept.get(gpu, others[2]) is None
+    assert len(kept._unread) == 1, "what another process has found"
+    assert kept.get(gpu, others[1]) == OTHER
+    assert not kept._unread
 
 
 async def test_damaged_studies_are_made_anew(tmp_path: Path) -> None:

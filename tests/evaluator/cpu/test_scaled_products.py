@@ -64,3 +64,12 @@ def test_the_largest_factor_is_no_number_unless_it_is_fast() -> None:
     scale, plain = bytes_of(np.full((ROWS, LENGTH // 32), 255)), bytes_of(np.full((COLS, LENGTH // 32), 127))
     assert np.isnan(product(left, scale, right, plain, (FOURS, FOURS), True, True)).all()
     assert np.isinf(product(left, scale, right, plain, (FOURS, FOURS), True, True, fast=True)).all()
+
+
+@pytest.mark.parametrize(("bits", "factor"), [(0, 0.0), (1, 2.0**-126), (127, 1.0)])
+def test_the_least_factor_is_zero(bits: int, factor: float) -> None:
+    """A byte becomes a factor as the exponent of a number without a fraction, and 0 is that of 0."""
+    left = TensorHandle(narrow(np.full((ROWS, LENGTH), 2.0**40, np.float32), tl.bfloat16), tl.bfloat16)
+    right = TensorHandle(narrow(np.ones((LENGTH, COLS), np.float32), tl.bfloat16), tl.bfloat16)
+    scale = bytes_of(np.full((ROWS, LENGTH // 32), bits))
+    assert (product(left, scale, right, None, (WIDE, WIDE), True, True) == factor * 2.0**40 * LENGTH).all()

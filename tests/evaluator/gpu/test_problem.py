@@ -14,7 +14,7 @@ from rlkernel.evaluator.judging.errors.own_error import OwnError
 from rlkernel.evaluator.judging.inputs import fixed
 from rlkernel.evaluator.judging.inputs import stress as stresses_of
 from rlkernel.evaluator.messages.gpu import Known
-from rlkernel.evaluator.messages.judgement import NOWHERE, InputFate, Stress, Tolerance
+from rlkernel.evaluator.messages.judgement import NONE_SHOWN, NOWHERE, InputFate, Stress, Tolerance
 from rlkernel.types import Precision
 
 SOURCE = """
@@ -251,3 +251,15 @@ def test_a_reference_whose_host_reads_is_told_from_others(room: Any, study: Any,
     # One model and one draw of inputs more than without: those of the call that is given the numbers.
     plain, fewer, once = study("", "return torch.tanh(x[:5])")
     assert (plain.reads, models - fewer, inputs - once) == (False, 1, 1)
+
+
+@pytest.mark.parametrize(("seconds", "hurried"), [(600.0, False), (0.0, True)])
+def test_a_study_tells_whether_time_was_short(
+    study: Any, room: Any, seconds: float, hurried: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A card that others use, too, is slow: what they leave no time for does not last."""
+    monkeypatch.setattr(room.further, "SECONDS", seconds)
+    monkeypatch.setattr(room.further, "shown_of", lambda *_: NONE_SHOWN)
+    known, _, _ = study("pass", "return torch.tanh(x) + y", shown=True)
+    assert known.hurried is hurried
+    assert not study("pass", "return torch.tanh(x) + y")[0].hurried

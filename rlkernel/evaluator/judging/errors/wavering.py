@@ -49,6 +49,9 @@ UNITS = 4.0
 OF_A_SUM = 0.5
 """The same of a sum of n terms, in units of float32 and in roots of n: one term after the other, roundings of a half unit at most
 add up to 0.3 roots of n in the mean, and a sum in another order errs so where this one does not."""
+LONGEST = 1 << 14
+"""The most terms that count so. A kernel takes a longer sum in parts, one beside the other, and of a mean of four million numbers
+400 may not be left out."""
 ADDED = frozenset({
     "addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "convolution", "cumprod", "cumsum", "dot", "linear", "mm", "mv", "prod",
     "sum", "vdot",
@@ -125,8 +128,11 @@ def _terms(name: str, called: Mapping[str, Any], given: Sequence[torch.Tensor], 
         return given[0].shape[called["dim"]] if given[0].dim() else 1
     if name in OF_ROWS:
         return given[OF_ROWS[name]].shape[-1]
-    if name == "convolution":
-        return given[1].numel() // max(1, given[1].shape[0])
+    if name == "addbmm":
+        return given[1].shape[0] * given[1].shape[2]
+    if name == "convolution":  # a transposed one has its inputs' channels where another has its outputs', of all groups
+        outputs = given[1].shape[0] if not called["transposed"] else given[1].shape[1] * called["groups"]
+        return given[1].numel() // max(1, outputs)
     return given[0].numel() // max(1, made.numel()) if name in SUMS else 1
 
 
@@ -243,7 +249,8 @@ def moved(tensor: torch.Tensor, turn: int, largest: float | None = None, terms: 
         mixed = (mixed ^ (mixed >> 29)) * ODD
     share = ((mixed >> 32) % STEPS).to(torch.float64) * (1.0 / STEPS)
     eps = torch.finfo(tensor.dtype).eps
-    change = share * max(UNITS * eps, OF_A_SUM * math.sqrt(terms) * min(eps, EPS))  # half precision is added up in float32
+    of_a_sum = OF_A_SUM * math.sqrt(min(terms, LONGEST)) * min(eps, EPS)  # half precision is added up in float32
+    change = share * max(UNITS * eps, of_a_sum)
     if largest is None:
         return (tensor.double() * (1.0 - change)).to(tensor.dtype)
     larger = (tensor.double() * (1.0 + change)).to(tensor.dtype)

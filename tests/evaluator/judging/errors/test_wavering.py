@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional
 
 from rlkernel.evaluator.judging.drawing import draw_rounds
 from rlkernel.evaluator.judging.errors.wavering import (
@@ -167,6 +168,45 @@ def test_by_how_much_numbers_move(answer: Callable[[torch.Tensor], torch.Tensor]
     """Half the root of 4,096 terms; the root of 32 is less than the 8 that would be more than usual."""
     x = torch.rand(8, 4096, generator=torch.Generator().manual_seed(0)) + 0.5
     assert 0.7 * units < turned(answer, x) < units + 1.5
+
+
+@pytest.mark.parametrize(
+    ("answer", "terms"),
+    [
+        (lambda x: functional.conv1d(x, x.view(4, 8, 16)[:, :, :3]), 24),
+        (lambda x: functional.conv_transpose1d(x, x[:, :, :1].view(8, 1, 1).expand(8, 2, 3)), 24),
+        (lambda x: functional.conv_transpose1d(x, x[:, :, :1].view(8, 1, 1).expand(8, 2, 3), groups=4), 6),
+        (lambda x: torch.addbmm(x[0, :, :8], x.view(4, 8, 16), x.view(4, 16, 8)), 64),
+    ],
+    ids=["convolution", "transposed", "transposed in groups", "sum of products"],
+)
+def test_how_many_terms_are_added_up(
+    answer: Callable[[torch.Tensor], torch.Tensor], terms: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = list[int]()
+
+    def counted(tensor: torch.Tensor, turn: int, largest: float | None, terms: int) -> torch.Tensor:
+        told.append(terms)
+        return tensor
+
+    monkeypatch.setattr("rlkernel.evaluator.judging.errors.wavering.moved", counted)
+    with Wavering(0):
+        answer(torch.rand(1, 8, 64))
+    assert told == [terms]
+
+
+@pytest.mark.parametrize(("left_out", "right"), [(2e-6, True), (1e-5, False), (1e-4, False)])
+def test_no_part_of_a_very_long_sum_may_be_left_out(left_out: float, right: bool) -> None:
+    """Half the root of four million units is 1.2e-4 of a sum, which would be 512 of its terms."""
+
+    def above(x: torch.Tensor) -> torch.Tensor:
+        return x > x.mean()
+
+    x = torch.rand(1 << 22, generator=torch.Generator().manual_seed(0))
+    wanted, found = above(x), x > x.double().mean() * (1 - left_out)
+    assert bool((found != wanted).any())
+    turns = OtherRoundings(lambda: Answer(above), lambda: [x.clone()], 0).turns()
+    assert some_give(found, wanted, 0, turns) is right
 
 
 def test_half_precision_is_added_up_in_float32() -> None:

@@ -62,6 +62,20 @@ def test_such_a_constant_is_in_a_round_at_usual_inputs(answer: str, more: int) -
     assert notes.count(" (parameters at other values)") == more and len(rounds) == 3 + more
 
 
+BIAS = SOURCE.replace("def forward(self, x)", "def forward(self, x, bias)").replace(
+    "return [torch.randn(64, 16)]", "return [torch.randn(64, 16), torch.zeros(16)]"
+)
+
+
+def test_what_varies_may_hide_a_constant_that_shows_where_nothing_does() -> None:
+    """It shows where a bias is zero, which it is in each draw, and in no round in which it varies."""
+    one = load_reference(BIAS.format(answer="torch.where(bias == 0, x + self.sink, x + bias)"), small=False)
+    drawn = [each for some in draw_rounds(one, Precision.PYTORCH, "key", other=False) for each in some]
+    assert [each.expected.note for each in drawn[3:]] == [
+        " (inputs of one value at others, parameters at other values)", " (parameters at other values)",
+    ]  # fmt: skip
+
+
 LENGTHS = SOURCE.replace("def forward(self, x)", "def forward(self, x, lengths)").replace(
     "return [torch.randn(64, 16)]", "return [torch.randn(64, 16), torch.full((64,), 48)]"
 )

@@ -19,13 +19,16 @@ class SharedRows:
     def unread(self) -> list[dict[str, Any]]:
         """The rows that were added since the last call, by whomever. A torn or damaged line is skipped, and one that is still
         being written is read when it is whole."""
-        if self._path is None or not self._path.exists() or (size := self._path.stat().st_size) == self._read:
+        if self._path is None:
             return []
-        if size < self._read:  # another file
-            self._read = 0
-        with self._path.open("rb") as file:
-            file.seek(self._read)
-            lines = file.read()
+        try:
+            with self._path.open("rb") as file:
+                if file.seek(0, os.SEEK_END) < self._read:  # another file
+                    self._read = 0
+                file.seek(self._read)
+                lines = file.read()
+        except FileNotFoundError:  # nobody has appended yet
+            return []
         whole = lines[: lines.rfind(b"\n") + 1]
         self._read += len(whole)
         rows = list[dict[str, Any]]()

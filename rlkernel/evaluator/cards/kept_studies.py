@@ -1,12 +1,14 @@
 """What studies have found, kept in a file, so that the next process need not study the same problems again.
 
 Studies of 114 problems took a card for 8 s, of 13 s in which 240 candidates were judged, and a training run meets hundreds of
-problems. What is kept holds for equal cards and for the code that found it alone: its key has the evaluator's own hash
-(`version.verdict_version`), and with it torch's version and triton's.
+problems. What is kept holds for equal cards and processors, and for the code that found it alone: its key has the evaluator's own
+hash (`version.verdict_version`), and with it torch's version and triton's.
 """
 
 from __future__ import annotations
 
+import functools
+import platform
 from pathlib import Path
 from typing import Any
 
@@ -60,12 +62,23 @@ class KeptStudies:
                 self._unread[key] = row.get("known")
 
     def _key(self, gpu: Gpu, problem: Problem) -> Key:
-        """All that what is known depends on: the problem, the kind of card, and our own code."""
+        """All that what is known depends on: the problem, the kind of card and of host, and our own code."""
         return (source_hash(problem), gpu.name, str(gpu.memory_bytes), gpu.driver, *self._ours())
 
     def _ours(self) -> Key:
         """The part of all keys that is the same in this process."""
-        return str(self._precision), verdict_version()
+        return host(), str(self._precision), verdict_version()
+
+
+@functools.cache
+def host() -> str:
+    """The model of this machine's processor: how long it draws and enqueues is known of a problem, too."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:  # not Linux
+        lines = []
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(named, platform.machine())
 
 
 def _key_of(row: dict[str, Any]) -> Key | None:

@@ -124,7 +124,7 @@ def _milder(
     never vary do, or one in which some of the constants show that were `unseen` so far, which it takes from these."""
     del reference
     drawn = _perturbed(kept, usual, terms, seeds, stress) if unseen or stress is Stress.VARIED else None
-    if drawn is None:
+    if drawn is None or not as_sure(_wavers(drawn, terms), _wavers(usual, terms)):
         return None
     shown = unseen - _hidden(kept, drawn, terms) if unseen else set[str]()
     unseen -= shown

@@ -121,6 +121,14 @@ def test_what_nobody_can_ask_for_takes_no_memory(tmp_path: Path, monkeypatch: py
     assert not kept._unread
 
 
+async def test_another_hosts_studies_are_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How long a host draws inputs bounds a candidate's stay."""
+    path = tmp_path / "studies.jsonl"
+    await study(PlayedRunner(0, [KNOWN]), studies(path))
+    monkeypatch.setattr("rlkernel.evaluator.cards.kept_studies.host", lambda: "a slower one")
+    assert await study(PlayedRunner(0, [OTHER]), studies(path)) == OTHER
+
+
 async def test_damaged_studies_are_made_anew(tmp_path: Path) -> None:
     path = tmp_path / "studies.jsonl"
     await study(PlayedRunner(0, [KNOWN]), studies(path))

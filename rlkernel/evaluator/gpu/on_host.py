@@ -52,7 +52,7 @@ class OnHost:
 def always_same(problem: GpuProblem) -> Places:
     """The inputs of whole numbers or truth values that are the same in each draw, hold one value, or are copies, and get others
     that stay within the same bounds; none where the host would take long. Raises what the reference raises."""
-    host = _on_host(problem)
+    host = problem.host
     if host is None:
         return NOWHERE
     given, again = tensors_of(problem.inputs(0)), tensors_of(problem.inputs(1))
@@ -69,7 +69,7 @@ def always_same(problem: GpuProblem) -> Places:
 def whole_plants(problem: GpuProblem, until: float) -> Sequence[Plant]:
     """What shows effects of operators among whole numbers and truth values, and lies within what full shape draws. No further one
     is tried after `until`, on the monotonic clock. Raises what the reference raises."""
-    host = _on_host(problem)
+    host = problem.host
     if host is None:
         return ()
     given = tensors_of(problem.inputs(0))
@@ -88,8 +88,9 @@ def _within(plant: Plant, given: Sequence[torch.Tensor]) -> bool:
     return True
 
 
-def _on_host(problem: GpuProblem) -> OnHost | None:
-    """A problem's reference on the host; None where it has no whole numbers, or the host would take long."""
+def on_host(problem: GpuProblem) -> OnHost | None:
+    """A problem's reference on the host; None where it has no whole numbers, or the host would take long. Raises what the
+    reference raises."""
     given, source = tensors_of(problem.inputs(0)), problem.source
     one_size = apply_small(source, name=problem.name) == source
     if all(map(holds_numbers, given)) or (one_size and _count(given) > MOST_ELEMENTS):

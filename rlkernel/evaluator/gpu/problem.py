@@ -9,7 +9,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import torch
@@ -91,6 +91,12 @@ class GpuProblem:
         self._shapes: list[torch.Tensor] | None = None
         self._changes: dict[tuple[Stress, Places], tuple[Change | None, ...]] = {}
         self._draws, self._modules = Draws(self.reference.inputs, CUDA), Placing(CUDA)
+
+    @cached_property
+    def host(self) -> on_host.OnHost | None:
+        """The reference on the host, see `on_host.on_host`: it is called there to see how long that takes, once. Raises what the
+        reference raises."""
+        return on_host.on_host(self)
 
     def inputs(self, seed: int, kind: Kind = USUAL) -> list[Any]:
         usual = self._draws(seed)

@@ -70,12 +70,13 @@ def _as_tight(drawn: Round, usual: Round) -> bool:
     return as_tight(drawn.errors, usual.errors, [output.dtype for output in drawn.expected.reference])
 
 
-def _harder(reference: Reference, usual: Round, terms: Terms, seeds: random.Random) -> tuple[Round, SeededReference]:
+def _harder(
+    reference: Reference, usual: Round, terms: Terms, seeds: random.Random, usually: Callable[[], float]
+) -> tuple[Round, SeededReference]:  # fmt: skip
     """A round at other weights and inputs, as hard as is bearable, and the reference whose constants that are not bearable keep
-    their values."""
+    their values. usually: see `_decided`."""
     tried = hardest(stresses(usual.inputs))
     kept: SeededReference = reference
-    usually = cache(partial(_wavers, usual, terms))
 
     def hardest_of(some: SeededReference) -> Round | None:
         """The hardest round that this reference bears, and in which roundings decide no more than usually."""
@@ -83,7 +84,7 @@ def _harder(reference: Reference, usual: Round, terms: Terms, seeds: random.Rand
             found = _perturbed(some, usual, terms, seeds, stress)
             if found is None:
                 continue
-            if stress is Stress.NONE or not (unsure := _wavers(found, terms)) or as_sure(unsure, usually()):
+            if stress is Stress.NONE or _decided(found, terms, usually):
                 return found
         return None
 
@@ -118,13 +119,13 @@ def _hidden(reference: SeededReference, drawn: Round, terms: Terms) -> frozenset
 
 def _milder(
     reference: Reference, usual: Round, terms: Terms, seeds: random.Random,
-    *, kept: SeededReference, unseen: set[str], stress: Stress,
+    *, kept: SeededReference, unseen: set[str], stress: Stress, usually: Callable[[], float],
 ) -> Round | None:  # fmt: skip
     """A round at usual inputs and other constants, but for those that are `kept`, if it is bearable: one in which inputs that
     never vary do, or one in which some of the constants show that were `unseen` so far, which it takes from these."""
     del reference
     drawn = _perturbed(kept, usual, terms, seeds, stress) if unseen or stress is Stress.VARIED else None
-    if drawn is None or not as_sure(_wavers(drawn, terms), _wavers(usual, terms)):
+    if drawn is None or not _decided(drawn, terms, usually):
         return None
     shown = unseen - _hidden(kept, drawn, terms) if unseen else set[str]()
     unseen -= shown
@@ -142,6 +143,11 @@ def _perturbed(reference: SeededReference, usual: Round, terms: Terms, seeds: ra
     if not _bearable(drawn, usual) or (stress is not Stress.NONE and (seen.overflow or not _as_exact(drawn, usual))):
         return None
     return drawn if stress is not Stress.EXTREME or _as_tight(drawn, usual) else None
+
+
+def _decided(drawn: Round, terms: Terms, usually: Callable[[], float]) -> bool:
+    """Whether roundings decide no more whole numbers in a round than `usually`, which is asked for where they decide some."""
+    return not (unsure := _wavers(drawn, terms)) or as_sure(unsure, usually())
 
 
 def _wavers(drawn: Round, terms: Terms) -> float:
@@ -243,13 +249,14 @@ def draw_rounds(
         yield (telling,)  # first, because there it is found out which kernels matter
     yield first
     del first
-    harder = [_harder(reference, usual, terms, seeds)]
+    usually = cache(partial(_wavers, usual, terms))
+    harder = [_harder(reference, usual, terms, seeds, usually)]
     kept, unseen = harder[0][1], set(_hidden(*harder[0][::-1], terms))
     ways = (*(Stress.VARIED,) * harder[0][0].enlarged, Stress.NONE)
     yield (harder.pop()[0],)  # no name here holds the round while it is judged
     if other:
         yield (Construction(kept, terms, seeds, other=True, perturbed=True).round(Stress.NONE),)
-    milder = tuple(partial(_milder, kept=kept, unseen=unseen, stress=stress) for stress in ways)
+    milder = tuple(partial(_milder, kept=kept, unseen=unseen, stress=stress, usually=usually) for stress in ways)
     del kept
     shows = tuple(partial(_shown, plant=plant) for plant in plants)
     others: tuple[Callable[..., Round | None], ...] = (*milder, *shows, *(_out_of_range,) * usual.products, _with_outliers)

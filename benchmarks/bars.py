@@ -37,6 +37,7 @@ from rlkernel.policy.blocks import keep_programs
 from rlkernel.policy.engine import Request
 from rlkernel.policy.slots.cache import bytes_per_position
 from rlkernel.policy.slots.engine import SlotEngine
+from rlkernel.training.memory import MICRO_TOKENS
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ def train(tiny: bool) -> dict[str, Any]:
     """A step of training alone, on made-up rows."""
     prompts, rollouts, tokens = (2, 2, 8) if tiny else (16, 8, 300)
     run = training.make_run(prompts, rollouts, 3, tokens, 2 if tiny else 4)
-    found = training.measure("tiny-full" if tiny else "0.6b-full", run, training.MICRO_TOKENS)
+    found = training.measure("tiny-full" if tiny else "0.6b-full", run, MICRO_TOKENS)
     return {"figure": found["seconds_step"], **found}
 
 
@@ -174,8 +175,8 @@ def pages(tiny: bool) -> dict[str, Any]:
     model = random_model(shape, DEVICE, torch.bfloat16)
     longest, equal = prompt + 3 * most, rows // 8
     each = bytes_per_position(model.config, torch.bfloat16)
-    few = {"cache_bytes": (equal + 1) * longest * each, "page": 16 if tiny else None}
-    engine = SlotEngine(model, frozenset(), 1.0, slots=rows, **few)
+    few = (equal + 1) * longest * each
+    engine = SlotEngine(model, frozenset(), 1.0, slots=rows, cache_bytes=few, page=16 if tiny else None)
     times: list[tuple[int, float]] = []
     started = time.perf_counter()
 

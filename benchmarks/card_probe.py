@@ -33,7 +33,8 @@ PHASES: dict[str, tuple[str, ...]] = {
     f"{GPU}.runner": ("Runner.study", "Runner.evaluate", "Runner._problem", "Runner._examine", "_loaded", "whole_stay"),
     f"{GPU}.rounds": ("Rounds.prepare", "Rounds.round", "Rounds.call"),
     f"{GPU}.session": ("Session._live", "Session._judged", "Session.rows"),
-    f"{GPU}.showing": ("shown_of", "always_same"),
+    f"{GPU}.showing": ("shown_of",),
+    f"{GPU}.on_host": ("always_same", "whole_plants"),
     f"{GPU}.trials": ("Trials.run", "Trials._trial", "Trials._told", "Trials._still_intact", "Trials._recordable"),
     f"{GPU}.subject": (
         "Subject.__init__", "Subject.construct", "Subject.lay_out", "Subject.tune", "Subject.forward", "Subject.timed",

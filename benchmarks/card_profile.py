@@ -71,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         shim = SimpleNamespace(Popen=started(job), DEVNULL=subprocess.DEVNULL)
         stack.enter_context(patch.object(launching, "subprocess", shim))
         stack.enter_context(patch.object(ForkServer, "_kill", _patient_kill))
-        found = anyio.run(measure, args.count, args.jobs, args.device, args.seed, TIMING_WIDTH)
+        found = anyio.run(measure, args.count, args.jobs, args.device, args.seed, TIMING_WIDTH, None)
         report(found, figures(found), console)
         wrong = offenders(found.rows, console)
         parts = [path.read_text(encoding="utf-8") for path in sorted(Path(folder).iterdir())]

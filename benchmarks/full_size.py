@@ -171,9 +171,9 @@ def run_of(given: argparse.Namespace) -> Run:
     sizes = (given.prompts, given.rollouts, given.turns, given.tokens, given.steps)
     run = make_run(*sizes, weights=given.weights, evaluation_gib=given.evaluation_gib, device=given.device)
     if given.arm:
-        kept = ("problems", "environment", "prompts_per_step", "rollouts", "turns", "max_new_tokens", "steps")
-        arm, kept = paper_scale.adapt(arms()[given.arm]), (*kept, "model", "weights", "evaluation_gib", "device")
-        run = replace(arm, **{name: getattr(run, name) for name in kept})
+        sized = ("problems", "environment", "prompts_per_step", "rollouts", "turns", "max_new_tokens", "steps")
+        kept = (*sized, "model", "weights", "evaluation_gib", "device")
+        run = replace(paper_scale.adapt(arms()[given.arm]), **{name: getattr(run, name) for name in kept})
     held_out = Problem("held_out", 1, "validation", "")
     changes: dict[str, Any] = {"validation_every": 10**9, "validation_rollouts": 1, "validation_turns": 1}
     return replace(run, problems=(*run.problems, held_out), **changes)

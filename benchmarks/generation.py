@@ -235,7 +235,7 @@ def differences(engine: Any, master: Any, chosen: list[tuple[Request, Sample]], 
 def logprobs(model: Any, chosen: list[tuple[Request, Sample]], device: torch.device) -> torch.Tensor:
     ids = torch.tensor([[*request.context_ids, *sample.token_ids] for request, sample in chosen], device=device)
     new = len(chosen[0][1].token_ids)
-    logits = model(input_ids=ids, logits_to_keep=new + 1, use_cache=False).logits[:, :-1].float()
+    logits: torch.Tensor = model(input_ids=ids, logits_to_keep=new + 1, use_cache=False).logits[:, :-1].float()
     return logits.log_softmax(-1).gather(2, ids[:, -new:, None])[..., 0].cpu()
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import psutil  # type: ignore[import-untyped]
+import psutil
 
 from rlkernel.evaluator.cards import gpus
 from rlkernel.evaluator.cards.gpus import Gpu

@@ -168,10 +168,10 @@ def draw(judged: Sequence[Judged], modelled: Sequence[tuple[float, float, str]],
     _dated(by_cores, [(p.cores, p.per_second, p.when) for p in judged], [(8, 0), (8, 4), (8, -4)])
     _dated(by_cores, modelled, [(-12, 12)])
     by_cores.set(xlabel="cores", ylabel="cold evaluations/s", ylim=(0, 280), title="Judging, by cores")
-    cards = [p.cards for p in judged]
+    counts = [p.cards for p in judged]
     by_cards.plot([0, 4], [0, 4 * first.card_per_second], "-.", color="tab:green", label=f"limit: cards, always busy ({then})")
     by_cards.plot([0, 4], [0, 4 * 16 / first.core_seconds], "--", color="tab:blue", label=f"limit: 16 cores per card ({then})")
-    by_cards.plot(cards, [p.per_second for p in judged], "o", color="tab:blue", label="measured, the day beside it")
+    by_cards.plot(counts, [p.per_second for p in judged], "o", color="tab:blue", label="measured, the day beside it")
     _dated(by_cards, [(p.cards, p.per_second, p.when) for p in judged], [(8, 0), (8, 4), (8, -4)])
     by_cards.set(xlabel="H200s", ylabel="cold evaluations/s", title="Judging, by cards")
     run = json.loads((RESULTS / "loop_h200.json").read_text())

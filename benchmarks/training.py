@@ -38,7 +38,8 @@ from rlkernel.environment.speed_reward import SpeedReward
 from rlkernel.policy.load import add_lora
 from rlkernel.policy.small import load_small
 from rlkernel.training.hooks import StepFacts
-from rlkernel.training.trainer import MICRO_TOKENS, KernelGRPOTrainer
+from rlkernel.training.memory import MICRO_TOKENS
+from rlkernel.training.trainer import KernelGRPOTrainer
 from rlkernel.types import Completion, Evaluation, Group, Problem, Status, Trajectory, Turn
 
 LORA_RANK = 32

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-import psutil  # type: ignore[import-untyped]
+import psutil
 
 
 @dataclass(frozen=True, slots=True)

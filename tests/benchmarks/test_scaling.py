@@ -45,7 +45,7 @@ def test_the_last_rate_of_one_card_is_the_one_of_today() -> None:
 
 def test_no_two_lines_of_a_drawing_look_alike(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     kept: list[Figure] = []
-    monkeypatch.setattr(scaling.plt, "close", kept.append)
+    monkeypatch.setattr(plt, "close", kept.append)
     scaling.draw([*scaling.points(), Judged(32, 1, 36.3, when="11-23")], [(2.0, 12.1, "11-23")], tmp_path / "figure.png")
     (figure,) = kept
     for axes in figure.axes:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import io
 import json
 import re
+import time
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from rlkernel.commands import under_way as under_way_module
 from rlkernel.commands.cli import Evaluate, main
 from rlkernel.commands.evaluate import show
 from rlkernel.commands.under_way import UnderWay
@@ -52,7 +52,7 @@ def test_a_terminal_shows_the_stage_and_its_limit() -> None:
 
 
 def test_elsewhere_a_stage_that_takes_long_is_told_by_lines_that_get_rarer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(under_way_module.time, "monotonic", lambda: 100.0)
+    monkeypatch.setattr(time, "monotonic", lambda: 100.0)
     written = io.StringIO()
     with UnderWay("a against b.py", console_of(written, terminal=False), LIMITS) as under_way, under_way.stage("trace"):
         for second in range(30):

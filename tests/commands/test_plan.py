@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,7 @@ def test_runs_side_by_side_are_the_presets_number_as_far_as_cores_and_memory_go(
     cores: int, gib: int, processes: str, runs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     preset = replace(CPU, together=3)
-    monkeypatch.setattr(plan_module.os, "sched_getaffinity", lambda pid: set(range(cores)))
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(cores)))
     monkeypatch.setattr(plan_module, "memory_bytes", lambda: gib << 30)
     monkeypatch.setenv("WORLD_SIZE", processes)
     assert together_of(Flags(), preset) == runs

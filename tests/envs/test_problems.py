@@ -13,6 +13,7 @@ from envs import problems
 from envs.chains import names_of, parse
 from envs.problems import SuiteError, family_of, load_directory, load_suite
 from rlkernel.reference import load_reference
+from rlkernel.types import Problem
 
 PROBLEM = """import torch
 class Model(torch.nn.Module):
@@ -53,7 +54,7 @@ def test_every_chain_reads_back_as_a_chain_and_no_two_are_alike() -> None:
 
 
 @pytest.mark.parametrize("problem", load_suite(), ids=lambda problem: problem.name)
-def test_every_problem_has_one_short_canonical_file(problem: problems.Problem) -> None:
+def test_every_problem_has_one_short_canonical_file(problem: Problem) -> None:
     lines = problem.source.splitlines()
     assert lines[0].startswith('"""') and lines[0].endswith('."""')
     assert lines[1:4] == ["import torch", "import torch.nn as nn", "import torch.nn.functional as F"]
@@ -62,7 +63,7 @@ def test_every_problem_has_one_short_canonical_file(problem: problems.Problem) -
 
 
 @pytest.mark.parametrize("problem", load_suite(), ids=lambda problem: problem.name)
-def test_small_inputs_are_small_and_full_ones_keep_a_gpu_busy(problem: problems.Problem) -> None:
+def test_small_inputs_are_small_and_full_ones_keep_a_gpu_busy(problem: Problem) -> None:
     small = load_reference(problem.source, small=True, name=problem.name)
     assert sum(x.numel() for x in small.inputs(0) if isinstance(x, torch.Tensor)) <= 8192
     with torch.device("meta"):  # full shapes, no memory

@@ -115,7 +115,9 @@ def test_every_listed_mistake_occurs_in_some_kernel() -> None:
 @pytest.mark.parametrize("mixture", [CAPABLE, BEGINNER])
 def test_the_mixtures_are_distributions_and_name_every_variant(mixture: Mixture) -> None:
     assert set(mixture.first) == set(Variant)
-    assert [round(sum(shares.values()), 9) for shares in (mixture.first, *mixture.after.values())] == [1.0] * 5
+    assert [round(sum(shares), 9) for shares in (mixture.first.values(), *(one.values() for one in mixture.after.values()))] == [
+        1.0
+    ] * 5
 
 
 def test_a_beginner_fuses_less_and_hacks_more() -> None:

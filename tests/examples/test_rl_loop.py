@@ -15,6 +15,7 @@ from algorithms.trloo import TRLOO
 from algorithms.uniform_credit import UniformCredit
 from examples import rl_loop
 from examples.rl_loop import Settings, policy_gradient_loss, turn_advantages
+from rlkernel.policy.load import load_model
 from rlkernel.training import batch
 from rlkernel.types import Completion, Evaluation, Group, Problem, Status, Trajectory, Turn
 
@@ -39,7 +40,7 @@ GROUP = Group(
 
 @pytest.mark.slow
 def test_two_steps_on_the_evaluators_verdicts(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    model, tokenizer = rl_loop.load_model("small")
+    model, tokenizer = load_model("small")
     before = [parameter.detach().clone() for parameter in model.parameters()]
     monkeypatch.setattr(rl_loop, "load_model", lambda name: (model, tokenizer))
     rl_loop.main(["--steps", "2"], problems=1, rollouts=2, device="cpu")

@@ -64,7 +64,11 @@ def test_stock_trl_trains_on_the_evaluators_rewards(tiny_model: Any, tiny_tokeni
         ("--generations 1", "--generations is 1: give at least 2"),
         ("--steps 0", "--steps is 0: give at least 1"),
         ("--tokens -5", "--tokens is -5: give at least 1"),
-        ("--model ./nosuch", "model './nosuch': no such directory"),
+        (
+            "--model ./nosuch",
+            "--model './nosuch': no such directory; give `small`, the directory of a causal language model, or its name on the "
+            "Hugging Face hub",
+        ),
     ],
 )
 def test_what_is_unusable_is_one_line(

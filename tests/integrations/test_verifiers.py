@@ -14,6 +14,7 @@ import pytest
 from rlkernel.environment.kernel_env import KernelEnvironment
 from rlkernel.errors import UsageError
 from rlkernel.integrations.service import Service, open_service
+from rlkernel.sources.load import load
 from rlkernel.types import Evaluation, Problem, Status
 from tests.integrations.scripted_judge import Judge
 from tests.policy.scripted_endpoint import Scripted, completion, serving
@@ -76,7 +77,7 @@ def test_a_conversation_has_a_prompt_feedback_and_the_best_answers_reward(suite:
     assert episode.ok, episode.errors
     (trace,) = episode.traces
 
-    (problem,) = ours.load(str(suite)).problems
+    (problem,) = load(str(suite)).problems
     shown = KernelEnvironment("full")
     said = [[message["content"] for message in body["messages"] if message["role"] == "user"] for body in script.bodies]
     feedback = [

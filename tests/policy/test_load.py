@@ -14,6 +14,7 @@ from typing import Any
 import huggingface_hub.constants
 import pytest
 import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from rlkernel.errors import UsageError
 from rlkernel.policy import load
@@ -40,7 +41,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         seen.append({"name": name, **options})
         raise OSError("nothing here\nbut more lines")
 
-    monkeypatch.setattr(load.AutoTokenizer, "from_pretrained", nothing)
+    monkeypatch.setattr(AutoTokenizer, "from_pretrained", nothing)
     return seen
 
 
@@ -155,7 +156,7 @@ def test_a_configuration_has_positions(saved: str) -> None:
 
 
 def test_a_model_is_looked_at_without_its_weights(saved: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(load.AutoModelForCausalLM, "from_pretrained", lambda *a, **k: pytest.fail("the weights were loaded"))
+    monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", lambda *a, **k: pytest.fail("the weights were loaded"))
     check_model(saved)
     check_model("small")
     check_model(saved, lora_rank=2)

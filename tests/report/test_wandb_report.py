@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,6 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from rlkernel.report import wandb_report
 from rlkernel.report.best_kernels import BestKernel
 from rlkernel.report.claims import Claim, decide_claims
 from rlkernel.report.columns import METRICS as COLUMNS
@@ -74,7 +74,7 @@ def test_nothing_is_sent_where_wandb_is_switched_off_or_missing(tmp_path: Path, 
     monkeypatch.setenv("WANDB_MODE", "disabled")
     log_report(tmp_path / "out", "n", summarise(runs), (), runs, tmp_path / "none.png")
     monkeypatch.delenv("WANDB_MODE")
-    monkeypatch.setattr(wandb_report.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     log_report(tmp_path / "out", "n", summarise(runs), (), runs, tmp_path / "none.png")
     assert not (tmp_path / "out").exists()
 

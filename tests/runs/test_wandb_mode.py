@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import socket
@@ -132,7 +133,7 @@ def test_a_mode_that_does_not_exist_is_one_line(monkeypatch: pytest.MonkeyPatch,
 
 
 def test_without_wandb_there_is_one_line_before_anything_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wandb_mode.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     monkeypatch.setenv("WANDB_MODE", "offline")
     with pytest.raises(UsageError, match=r"^wandb is not installed: .* or set WANDB_MODE=disabled$"):
         wandb_mode.check()

@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import random
+import shutil
 import signal
 import sys
 import traceback
@@ -100,7 +101,7 @@ POINTS: dict[str, tuple[Any, str, int]] = {
     "checkpoint: before the optimiser's state": (KernelGRPOTrainer, "_save_optimizer_and_scheduler", 1),
     "checkpoint: before the random state": (KernelGRPOTrainer, "_save_rng_state", 1),
     "checkpoint: before the batches ahead": (loop._Loop, "save", 1),
-    "checkpoint: half deleted": (checkpoints.shutil, "rmtree", 1),
+    "checkpoint: half deleted": (shutil, "rmtree", 1),
     "start: manifest and logs": (rundir, "replace_text", 3),
 }
 """Where a kill may come -> whose method, and at most at which call of it after a start: about those of one step."""

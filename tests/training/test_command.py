@@ -21,6 +21,7 @@ import pytest
 from algorithms.held_out import HeldOut
 from rlkernel.config import Run
 from rlkernel.errors import GOES_ON, UsageError, exit_status
+from rlkernel.policy.load import load_model
 from rlkernel.runs import directory as rundir
 from rlkernel.training import command, loop, placement
 from rlkernel.training import jobs as jobs_module
@@ -96,7 +97,7 @@ def test_neighbours_share_an_evaluator_and_finished_runs_are_skipped(
 @pytest.mark.parametrize(
     ("mode", "model", "told"),
     [
-        ("disabled", "nothing", r"model '.*/nothing': no such directory"),
+        ("disabled", "nothing", r"--model '.*/nothing': no such directory; give `small`, "),
         ("ofline", "model", "WANDB_MODE is 'ofline': choose online, offline or disabled, or unset it"),
     ],
 )
@@ -135,11 +136,10 @@ def test_a_limit_ends_the_command_after_the_run_that_was_finished_or_stopped(
 def test_a_finished_run_leaves_its_memory_to_the_next(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     models: list[weakref.ref[Any]] = []
     alive: list[bool] = []
-    load = loop.load_model
 
     def loading(*args: Any, **kwargs: Any) -> Any:
         alive.extend(model() is not None for model in models)
-        model, tokenizer = load(*args, **kwargs)
+        model, tokenizer = load_model(*args, **kwargs)
         models.append(weakref.ref(model))
         return model, tokenizer
 

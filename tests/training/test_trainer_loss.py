@@ -206,8 +206,8 @@ def test_the_mismatch_is_measured_in_the_layout_that_is_trained(tiny_model: Any,
     trainer, _ = make_trainer(tiny_model, tiny_tokenizer, tmp_path, RejectFirstTurns([]), micro_tokens=18)
     passes: list[tuple[int, str]] = []
     embedding = tiny_model.model.embed_tokens
-    embedding.register_forward_hook(lambda _, args, output: passes.append((output.shape[1], model.config._attn_implementation)))
     model = tiny_model
+    embedding.register_forward_hook(lambda _, args, output: passes.append((output.shape[1], model.config._attn_implementation)))
     trainer.train()
     # Rows of 9, 6, 9 and 5 tokens: 9 + 6 and 9 + 5 to measure, and 9 + 9 that train.
     assert passes == [(15, PACKED), (14, PACKED), (18, PACKED)]

@@ -45,7 +45,9 @@ def always(**moves: Move) -> Mixture:
 
 def test_the_mixture_is_a_distribution_and_risk_grows_with_ambition() -> None:
     assert set(BEGINNER.first) == set(RISK) == set(Variant)
-    assert [round(sum(shares.values()), 9) for shares in (BEGINNER.first, *BEGINNER.after.values())] == [1.0] * 5
+    assert [
+        round(sum(shares), 9) for shares in (BEGINNER.first.values(), *(one.values() for one in BEGINNER.after.values()))
+    ] == [1.0] * 5
     ordered = [RISK[v] for v in (Variant.LAZY, Variant.ONE, Variant.PARTIAL, Variant.FUSED, Variant.TUNED)]
     assert ordered == sorted(ordered) and ordered[1] <= 0.15 and ordered[-1] >= 0.7
 

@@ -21,9 +21,13 @@ def bytes_of(values: Array) -> Any:
     return TensorHandle(values.astype(np.uint8), tl.uint8)
 
 
-def product(left: Any, left_scale: Any, right: Any, right_scale: Any, forms: Any, *packed: bool, fast: bool = False) -> Array:
+def product(
+    left: Any, left_scale: Any, right: Any, right_scale: Any, forms: Any, a_packed: bool, b_packed: bool, fast: bool = False
+) -> Array:
     held = TensorHandle(np.zeros((ROWS, COLS), np.float32), tl.float32)
-    made = Arithmetic().create_dot_scaled(left, left_scale, forms[0], right, right_scale, forms[1], fast, *packed, held)
+    made = Arithmetic().create_dot_scaled(
+        left, left_scale, forms[0], right, right_scale, forms[1], fast, a_packed, b_packed, held
+    )
     assert made.dtype == tl.float32
     return np.asarray(made.data)
 

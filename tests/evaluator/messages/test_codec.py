@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from rlkernel.evaluator import wire
 from rlkernel.evaluator.messages import children, codec, endings, forking, gpu, oracle
 from rlkernel.evaluator.program.schema import MalformedProgram
-from rlkernel.evaluator.program.variant import Kept, KeptConfigs
+from rlkernel.evaluator.program.variant import Kept, KeptConfigs, Traced
 from rlkernel.evaluator.wire import BadMessage
+from rlkernel.types import Status
 from tests.evaluator.messages.drawn import COMPILED, PROGRAM, of
 
 MESSAGES = {
@@ -51,7 +52,7 @@ def test_every_message_survives_a_round_trip(name: str) -> None:
 
 ONE = wire.TensorSpan(0, 8, (2,), (1,), "float32")
 FULL: dict[str, Any] = {
-    "Traces": children.Traces((children.Traced(PROGRAM, PROGRAM),), Kept((KeptConfigs(0, 3, (0, 2)),))),
+    "Traces": children.Traces((Traced(PROGRAM, PROGRAM),), Kept((KeptConfigs(0, 3, (0, 2)),))),
     "Binaries": children.Binaries({"1": {0: COMPILED}}, {COMPILED.key: wire.Span(0, 4)}),
     "Ran": children.Ran(
         (children.RoundOutputs({"tensor": 0}, (ONE,), (False,), (False,), (ONE,), {"w": ONE}),),
@@ -62,7 +63,7 @@ FULL: dict[str, Any] = {
         {0: True}, (children.Extent(0, 1, 2, 2),),
     ),
     "Prices": children.Prices({1: (2, 0)}),
-    "Failed": endings.Failed(endings.Status.CRASH, "why"),
+    "Failed": endings.Failed(Status.CRASH, "why"),
 }  # fmt: skip
 """One of each message that is untrusted, with something in every field."""
 LEAVES = {"structure", "program", "other", "kernels", "0"}

@@ -169,7 +169,7 @@ async def test_no_evaluation_is_lost_or_said_twice_when_actors_and_nodes_die(
 
 async def dies_in_the_middle(pool: RayPool, problem: Problem, node: str, processes: list[psutil.Process], folder: Path) -> None:
     """Six evaluations, and SIGKILL for `processes` while the actor of `node` judges one of them: six answers, once each."""
-    misses, handed_on, lines = pool.misses, pool.handed_on, len(_lines(pool))
+    misses, handed_on, lines = pool.misses, pool.handed_on, len(_lines(folder))
     held = folder / f"held by {node}"
     codes = [f"hold {held}", *(f"code {index} of {node}" for index in range(5))]
     (worker,) = (worker for worker in pool._workers.usable if worker.place.node == node)
@@ -189,7 +189,7 @@ async def dies_in_the_middle(pool: RayPool, problem: Problem, node: str, process
     assert done[0].detail == "held before"
     assert worker.lost is not None
     assert (pool.misses, pool.handed_on) == (misses + 6, handed_on + 1)
-    keys = [json.loads(line)["key"] for line in _lines(pool)[lines:]]
+    keys = [json.loads(line)["key"] for line in _lines(folder)[lines:]]
     assert len(keys) == len(set(keys)) == 6
     with anyio.fail_after(30):
         while not any("was lost, and its evaluations were handed on" in line and node[:8] in line for line in pool.told):
@@ -220,8 +220,7 @@ def actor_of(node: Any) -> psutil.Process:
     return found
 
 
-def _lines(pool: RayPool) -> list[str]:
-    """The lines of the results' file, which the first verdict creates."""
-    path = pool.cache._path
-    assert path is not None
+def _lines(folder: Path) -> list[str]:
+    """The lines of the results' file in `folder`, which the first verdict creates."""
+    path = folder / "results.jsonl"
     return path.read_text().splitlines() if path.exists() else []

@@ -14,8 +14,8 @@ from rlkernel.evaluator.messages.children import Traces
 from rlkernel.evaluator.program.schema import Op, Program
 from rlkernel.evaluator.program.values import Pairs, TensorRef
 from rlkernel.evaluator.program.variant import Kept, Traced, Variant
-from rlkernel.evaluator.trace.calls import form_of
 from rlkernel.evaluator.trace.candidate import Verdict, trace
+from rlkernel.evaluator.trace.forms import form_of
 from rlkernel.types import Status
 
 X = {"tensor": {"shape": [2, 3], "stride": [3, 1], "dtype": "float32"}}

@@ -69,7 +69,7 @@ CHANGES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "bfloat16": lambda x: data(x * 1, x.to(torch.bfloat16)),
     "transposed": lambda x: data(x * 1, x.t()),
     "row": lambda x: data(x * 1, x[1]),
-    "set": lambda x: (x * 1).set_(x + 1),
+    "set": lambda x: (x * 1).set_(x + 1),  # type: ignore[call-overload]  # torch's stubs lack this form
     "swapped": lambda x: swapped(x * 1, (x + 1).half()),
     "squeezed": lambda x: (x * 1).unsqueeze_(0).transpose_(1, 2),
     "bits": lambda x: (x * 1).view(torch.int32) + 1,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import replace
 
@@ -43,7 +44,7 @@ def test_the_rows_are_the_same_on_any_number_of_cores(monkeypatch: pytest.Monkey
     monkeypatch.setattr(place, "PART", 3)
     found = []
     for cores in ({0}, {0, 1}):
-        monkeypatch.setattr(place.os, "sched_getaffinity", lambda _, cores=cores: cores)
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _, cores=cores: cores)
         found.append(taught(recipe).rows)
     assert found[0] == found[1]
     assert len(found[0]) == 2 + 6 + 4

@@ -113,7 +113,7 @@ def test_a_prefill_stores_what_is_no_padding_and_attends_causally(room: Room) ->
     real = torch.tensor([0, 1, 2, 3, 4, 5, 6, 7])
     place = made.place(torch.tensor([2] * 5 + [1] * 3), torch.tensor([0, 1, 2, 3, 4, 0, 1, 2]))
     made.begin(PrefillPlan(real, *place, made.table_SK[[2, 1]], None))
-    made.prefill(*(torch.zeros_like(t) for t in (q, k, v)), 8**-0.5)  # the first layer
+    made.prefill(torch.zeros_like(q), torch.zeros_like(k), torch.zeros_like(v), 8**-0.5)  # the first layer
     out = made.prefill(q, k, v, 8**-0.5)
     keys, values = (held(tensors[1], made.table_SK[[2, 1]], 5) for tensors in (made.keys, made.values))
     assert torch.equal(keys[0], k[0]) and torch.equal(values[1, :, :3], v[1, :, :3])

@@ -10,7 +10,7 @@ from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from rlkernel.policy.engine import Request, Sample
 from rlkernel.policy.slots import decode_step
-from rlkernel.policy.slots.direct import can_decode_directly
+from rlkernel.policy.slots.direct import can_decode_directly, logits_of_step
 from rlkernel.policy.slots.engine import SlotEngine
 
 
@@ -47,9 +47,8 @@ def test_samples_are_those_of_the_model_itself_to_the_bit(monkeypatch: pytest.Mo
 
     def counted(*args: Any) -> torch.Tensor:
         used.append(len(args[2]))
-        return direct(*args)
+        return logits_of_step(*args)
 
-    direct = decode_step.logits_of_step
     monkeypatch.setattr(decode_step, "logits_of_step", counted)
     ours = sample(model, copy=copy)
     assert len(used) > 40

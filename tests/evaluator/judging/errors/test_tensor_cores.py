@@ -18,7 +18,6 @@ from rlkernel.evaluator.judging.errors.comparison import compare_tensor
 from rlkernel.evaluator.judging.errors.own_error import CORES_CAP, NEAREST_FACTOR, OwnError, own_error
 from rlkernel.evaluator.judging.errors.tensor_cores import (
     OTHERWISE,
-    OUT_OF_RANGE,
     Rounding,
     balance_of,
     cores_of,
@@ -32,6 +31,7 @@ from rlkernel.evaluator.judging.errors.tensor_cores import (
 from rlkernel.evaluator.judging.errors.tolerance import tolerance
 from rlkernel.evaluator.judging.references.reference_calls import balance_state, balanced, call, exact_of_copy, state_of
 from rlkernel.evaluator.messages.judgement import Balance, Tolerance
+from rlkernel.evaluator.program.folding import OUT_OF_RANGE
 from rlkernel.types import Precision
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from rlkernel.evaluator.judging.inputs.nudging import is_finer, is_finest, nudged
@@ -34,7 +36,7 @@ def test_for_a_finer_output_coarse_inputs_stay() -> None:
 
 
 def test_inputs_that_are_held_stay_as_they_are() -> None:
-    given = [torch.randn(64), {"b": torch.randn(64)}, torch.randn(64)]
+    given: list[Any] = [torch.randn(64), {"b": torch.randn(64)}, torch.randn(64)]
     found = nudged(given, held=(0, 2))
     assert torch.equal(found[0], given[0].double()) and torch.equal(found[2], given[2].double())
     assert not torch.equal(found[1]["b"], given[1]["b"].double())

@@ -3,6 +3,7 @@ where no value is looked at."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import torch
 
 from rlkernel.errors import BrokenReference
+from rlkernel.evaluator.judging.errors.comparison import bits
 from rlkernel.evaluator.judging.inputs import placing
 from rlkernel.evaluator.judging.inputs.placing import Draws, Placing, everything_on
 from rlkernel.reference import load_reference
@@ -88,7 +90,7 @@ def test_memory_that_a_file_does_not_fill_is_full_of_numbers_of_the_seed(dtype: 
             one = torch.empty(256, dtype=dtype)
             return [one, torch.empty_like(one), one.new_empty(64), torch.empty(64, requires_grad=True)]
 
-    first, again, other = ([placing.bits(tensor.detach()).tolist() for tensor in drawn(seed)] for seed in (1, 1, 2))
+    first, again, other = ([bits(tensor.detach()).tolist() for tensor in drawn(seed)] for seed in (1, 1, 2))
     assert first == again
     assert all(a != b for a, b in zip(first, other, strict=True))
     assert bool(torch.isfinite(drawn(1)[0].to(torch.complex64)).all())
@@ -100,7 +102,7 @@ class File:
     def __init__(self, made: Callable[[int], list[Any]], seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
         self.seeds: list[int] = []
         self._made, self._seconds, self._now = made, seconds, 0.0
-        monkeypatch.setattr(placing.time, "perf_counter", lambda: self._now)
+        monkeypatch.setattr(time, "perf_counter", lambda: self._now)
 
     def draw(self, seed: int) -> list[Any]:
         self.seeds.append(seed)
@@ -269,7 +271,7 @@ def test_one_seed_gives_the_same_bits_on_a_gpu_and_another_seed_others(made: str
     one, again, other = draws(1), draws(1), draws(2)
     assert all(tensor.is_cuda for tensor in one)
     for a, b, c in zip(one, again, other, strict=True):
-        assert a.stride() == b.stride() and torch.equal(placing.bits(a), placing.bits(b)) and not torch.equal(a, c)
+        assert a.stride() == b.stride() and torch.equal(bits(a), bits(b)) and not torch.equal(a, c)
         assert a.data_ptr() != b.data_ptr()
 
 
@@ -283,10 +285,10 @@ def test_a_hundred_million_numbers_that_a_file_draws_on_the_cpu_take_no_time_of_
     draws = Draws(drawn, torch.device("cuda"))
     draws(1)
     torch.cuda.synchronize()
-    begun = placing.time.perf_counter()
+    begun = time.perf_counter()
     draws(2)
     torch.cuda.synchronize()
-    assert placing.time.perf_counter() - begun < 0.1  # a host takes 0.5 s and more
+    assert time.perf_counter() - begun < 0.1  # a host takes 0.5 s and more
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from rlkernel.blame import bug_of_a_method
+from rlkernel.leaving import leave
 from rlkernel.starting import open_streams
 
 GOES_ON = 75
@@ -119,7 +120,11 @@ def lacking(number: int | None, path: str = "") -> UsageError | None:
 def exit_status(call: Any) -> int:
     """The exit status of a command that is `call`: what it returns (None: 0), 1 after a bug in a method of the user's own
     (`rlkernel.blame`), 2 after one line about what the user can fix, 130 when it was interrupted and 141 when nobody reads what
-    it prints (`| head`), as shells have them."""
+    it prints (`| head`), as shells have them. The process ends here where a call still runs that was given up (`leave`)."""
+    return leave(_status(call))
+
+
+def _status(call: Any) -> int:
     # The interpreter's last collection would look at all that was ever imported: 4 s where TRL is among it.
     atexit.unregister(gc.freeze)
     atexit.register(gc.freeze)

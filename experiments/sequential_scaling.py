@@ -37,9 +37,10 @@ from rlkernel.commands.experiment import Experiment
 from rlkernel.commands.experiment import report as write_reports
 from rlkernel.commands.flags import parse_flags
 from rlkernel.commands.plan import RUN_NAME
-from rlkernel.config import METHODS, Run, code_of, to_json
+from rlkernel.config import METHODS, Run, to_json
 from rlkernel.errors import GOES_ON, UsageError, exit_status
 from rlkernel.evaluator.cards import gpus
+from rlkernel.method_code import code_of
 from rlkernel.refine import Context
 from rlkernel.report.claims import Claim
 from rlkernel.report.curves import Panel

@@ -146,8 +146,9 @@ def test_a_run_that_has_stopped_on_its_way_is_named(tmp_path: Path) -> None:
     ended = [write_run(tmp_path / f"t{seed}", "trloo", seed, {"a": 0.5}) for seed in (0, 1)]
     manifest = json.loads((ended[1] / "manifest.json").read_text())
     (ended[1] / "manifest.json").write_text(json.dumps({key: value for key, value in manifest.items() if key != "finished"}))
-    outcomes = ended[1] / "outcomes.jsonl"
-    outcomes.write_text(outcomes.read_text().splitlines()[0] + "\n")  # step 0 of 10
+    for file in ("outcomes.jsonl", "metrics.jsonl"):
+        rows = ended[1] / file
+        rows.write_text(rows.read_text().splitlines()[0] + "\n")  # step 0 of 10
     pairs, timing = compare_arms([*whole, *ended], "fast_1.2", LAST)
     line = "trloo, seed 1: last measured at step 0 of 10"
     assert heading(pairs[0], timing)[2:] == [f"notice: not finished, so no result: {line}"]

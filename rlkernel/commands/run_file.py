@@ -111,7 +111,7 @@ def _value(owner: Any, key: str, given: Any, methods: Mapping[str, type], where:
     if is_dataclass(current):
         if isinstance(owner, Run) and key not in METHODS and not isinstance(given, Mapping):
             names = ", ".join(f.name for f in fields(current))
-            raise UsageError(f"{place} is {given!r}: give a table with some of its fields, {{ ... }}: {names}")
+            raise UsageError(f"{place} is {given!r}: give a table with some of its fields: {names}")
         return _method(current, given, methods, place)
     return _plain(get_type_hints(type(owner))[key], given, place)
 

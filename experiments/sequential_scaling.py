@@ -127,9 +127,9 @@ def weights(preset: Preset, seed: int, out: Path) -> str:
     found: dict[str, Path] = {}
     for path in (out / "arms").glob(f"{TRAINED.name}-seed{seed}-*/manifest.json"):
         manifest = json.loads(path.read_text(encoding="utf-8"))
-        saved = [done.parent for done in path.parent.glob(f"checkpoints/*/{checkpoints.COMPLETE}")]
+        saved = checkpoints.complete(path.parent / "checkpoints")
         if "finished" in manifest and saved and all(manifest["run"][key] == value for key, value in wanted.items()):
-            found[manifest["finished"]] = max(saved, key=lambda place: int(place.name.removeprefix("checkpoint-")))
+            found[manifest["finished"]] = saved[max(saved)]
     return str(found[max(found)]) if found else trained.model
 
 

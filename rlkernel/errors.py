@@ -25,6 +25,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 """What an operating system answers where a disk, or a user's share of it, is full."""
 _LACKING = {
     errno.EFBIG: ("a file is larger than this shell allows", "raise `ulimit -f`"),
+    errno.EACCES: ("permission is denied", "choose another directory, or change its permissions"),
     errno.EROFS: ("the file system takes no writes", "choose another directory, or mount it writable"),
     errno.EMFILE: ("too many files are open", "raise `ulimit -n`"),
     errno.ENFILE: ("too many files are open on this machine", "raise the kernel's fs.file-max"),

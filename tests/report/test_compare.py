@@ -224,6 +224,7 @@ def test_runs_are_found_in_reports_and_folders_and_none_twice(tmp_path: Path) ->
         (["g", "measured"], "the runs mix measured and modelled times; report them apart"),
         (["g", "t", "--metric", "speed"], "--metric speed: choose from reward, fast_1, fast_1.2, "),
         (["g", "t", "--step", "5"], "{0}/g: no measurement at step 5; it has 0, 10"),
+        (["g", "begun", "--late"], "{0}/begun: no measurement after the first half; it has 0"),
         (["g", "t", "--step", "5", "--late"], "--step and --late exclude each other: leave one out"),
         (["g", "t", "--problems", "-1"], "--problems -1: use 0 for none, or a positive number"),
         (["lost"], "{0}/lost/runs.json names {0}/lost/../gone, which is no run: make the report again"),
@@ -238,6 +239,9 @@ def test_one_line_for_what_cannot_be_compared(
     write_run(tmp_path / "other", "trloo", 0, {"z": 0.5})
     write_run(tmp_path / "old", "trloo", 0, None)
     write_run(tmp_path / "measured", "trloo", 0, {"a": 0.5}, timing="measured")
+    begun = write_run(tmp_path / "begun", "trloo", 0, {"a": 0.5})
+    for file in ("outcomes.jsonl", "metrics.jsonl"):
+        (begun / file).write_text((begun / file).read_text().splitlines()[0] + "\n")
     (tmp_path / "empty").mkdir()
     (tmp_path / "lost").mkdir()
     (tmp_path / "lost" / "runs.json").write_text('["../gone"]')

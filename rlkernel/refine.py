@@ -56,7 +56,7 @@ async def refine(
         answer = policy.encode_feedback(feedback, truncated=completion.stop == "length")
         exchanges.append(completion.token_ids + answer)
     if not done:
-        raise UsageError(f"the prompt of {problem.name} leaves no room for a completion: lower max_new_tokens")
+        raise UsageError(f"the prompt of {problem.name} leaves no room for a completion: lower max_new_tokens, or leave it out")
     return Trajectory(problem, tuple(done))
 
 

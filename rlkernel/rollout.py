@@ -113,7 +113,7 @@ async def go_on(
     if not done:
         raise UsageError(
             f"the prompt of {problem.name} has {len(sequence_ids)} tokens, which leaves no room for a completion: "
-            "lower max_new_tokens, or use a model with a longer context"
+            "lower max_new_tokens, leave the problem out, or use a model with a longer context"
         )
     # The context is full: nobody was shown the last feedback.
     return Course((*done[:-1], replace(done[-1], feedback="")), over=True)

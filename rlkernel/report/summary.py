@@ -96,9 +96,9 @@ def read_run(directory: Path) -> RunRecord:
     if not rows:
         raise UsageError(f"{directory / 'metrics.jsonl'}: no validation row yet; let the run measure once")
     outcomes = read_outcomes(directory)
-    # They are written before the row. What differs from problem to problem would be told of another step than the means.
-    if outcomes and (lost := sorted(set(rows) - set(outcomes))):
-        raise UsageError(f"{directory / OUTCOMES}: no row of step {lost[0]}, which metrics.jsonl has; {MENDED}")
+    # They are written before the row. Without the last of them, problems would be told of an earlier step than the means.
+    if outcomes and max(rows) not in outcomes:
+        raise UsageError(f"{directory / OUTCOMES}: no row of step {max(rows)}, which metrics.jsonl has; {MENDED}")
     validation = tuple({**_apparent(outcomes.get(step, {})), **rows[step]} for step in sorted(rows))
     for row in validation:
         for key in REQUIRED:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,6 +45,7 @@ class BySolveRate(EveryGroup):
         """See `rlkernel.interfaces.Sampler`."""
         generator = random.Random(repr((seed, len(history.draws), sorted(without))))
         rates = history.rates(self.window)
-        keys = [generator.random() ** (1 / self.weight(rates.get(problem.name))) for problem in problems]
+        # The key's logarithm: where `seldom` is small, u^(1/w) itself would be 0 for most, and the first of them be taken.
+        keys = [math.log(1 - generator.random()) / self.weight(rates.get(problem.name)) for problem in problems]
         left = [i for i in range(len(problems)) if i not in without]
         return tuple(sorted(left, key=lambda i: -keys[i])[:count])

@@ -37,9 +37,10 @@ from rlkernel.commands.experiment import Experiment
 from rlkernel.commands.experiment import report as write_reports
 from rlkernel.commands.flags import parse_flags
 from rlkernel.commands.plan import RUN_NAME
-from rlkernel.config import METHODS, Run, code_of, to_json
+from rlkernel.config import METHODS, Run, to_json
 from rlkernel.errors import GOES_ON, UsageError, exit_status
 from rlkernel.evaluator.cards import gpus
+from rlkernel.method_code import code_of
 from rlkernel.refine import Context
 from rlkernel.report.claims import Claim
 from rlkernel.report.curves import Panel
@@ -126,9 +127,9 @@ def weights(preset: Preset, seed: int, out: Path) -> str:
     found: dict[str, Path] = {}
     for path in (out / "arms").glob(f"{TRAINED.name}-seed{seed}-*/manifest.json"):
         manifest = json.loads(path.read_text(encoding="utf-8"))
-        saved = [done.parent for done in path.parent.glob(f"checkpoints/*/{checkpoints.COMPLETE}")]
+        saved = checkpoints.complete(path.parent / "checkpoints")
         if "finished" in manifest and saved and all(manifest["run"][key] == value for key, value in wanted.items()):
-            found[manifest["finished"]] = max(saved, key=lambda place: int(place.name.removeprefix("checkpoint-")))
+            found[manifest["finished"]] = saved[max(saved)]
     return str(found[max(found)]) if found else trained.model
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Any
 from rlkernel.checks import check_name, check_number, check_plain, check_weights
 from rlkernel.errors import UsageError
 from rlkernel.interfaces import Advantage, Correction, Credit, Environment, Reward, Sampler
+from rlkernel.method_code import code_of
 from rlkernel.methods import check_instance, check_method, check_shown, told_kind
 from rlkernel.settings import Loss, Optimiser, Stop
 from rlkernel.types import TIMING_WIDTH, Precision, Problem
@@ -34,8 +33,6 @@ COUNTS = (
     *("validation_every", "validation_rollouts"),
 )
 """The fields that are at least 1."""
-SHIPPED = "rlkernel.environment."
-"""Where the methods are that come with the package."""
 ENGINES = ("auto", "slots", "generate")
 """The engines that sample. auto: slots, or generate for a model whose attention is not the plain one."""
 WEIGHTS = ("float32", "bfloat16")
@@ -266,34 +263,3 @@ def to_json(value: Any) -> Any:
 def fingerprint(run: Run) -> str:
     """16 hex digits that change with anything in `run`, the code of its methods included; a resumed run must have the same."""
     return hashlib.sha256(json.dumps([to_json(run), code_of(run)], sort_keys=True).encode()).hexdigest()[:16]
-
-
-def code_of(value: Any) -> dict[str, str]:
-    """Class -> hash of its module and of what that uses from its own package, for every method in `value`: an edited formula is
-    another run."""
-    if isinstance(value, (tuple, list)):
-        return {name: digest for item in value for name, digest in code_of(item).items()}
-    if not is_dataclass(value) or isinstance(value, type):
-        return {}
-    inner = {name: digest for f in fields(value) for name, digest in code_of(getattr(value, f.name)).items()}
-    home = type(value).__module__
-    if home.split(".")[0] == __name__.split(".")[0] and not home.startswith(SHIPPED):
-        return inner  # rlkernel itself: the manifest names its commit
-    text = "".join(_sources(home, set()))
-    return {**inner, f"{home}.{type(value).__name__}": hashlib.sha256(text.encode()).hexdigest()[:16]}
-
-
-def _sources(module: str, seen: set[str]) -> list[str]:
-    """The text of a module and of its package's modules that it takes names from, in a fixed order; nothing without a file."""
-    seen.add(module)
-    loaded = sys.modules.get(module)
-    try:
-        found = [inspect.getsource(loaded)] if loaded is not None else []
-    except (OSError, TypeError):
-        found = []
-    homes = {str(getattr(value, "__module__", "")) for value in vars(loaded).values()} if loaded is not None else set()
-    package = module.rpartition(".")[0]
-    for other in sorted(home for home in homes if package and home.startswith(f"{package}.")):
-        if other not in seen:
-            found += _sources(other, seen)
-    return found

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from rlkernel.blame import bug_of_a_method
+from rlkernel.leaving import leave
 from rlkernel.starting import open_streams
 
 GOES_ON = 75
@@ -24,6 +25,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 """What an operating system answers where a disk, or a user's share of it, is full."""
 _LACKING = {
     errno.EFBIG: ("a file is larger than this shell allows", "raise `ulimit -f`"),
+    errno.EACCES: ("permission is denied", "choose another directory, or change its permissions"),
     errno.EROFS: ("the file system takes no writes", "choose another directory, or mount it writable"),
     errno.EMFILE: ("too many files are open", "raise `ulimit -n`"),
     errno.ENFILE: ("too many files are open on this machine", "raise the kernel's fs.file-max"),
@@ -119,7 +121,11 @@ def lacking(number: int | None, path: str = "") -> UsageError | None:
 def exit_status(call: Any) -> int:
     """The exit status of a command that is `call`: what it returns (None: 0), 1 after a bug in a method of the user's own
     (`rlkernel.blame`), 2 after one line about what the user can fix, 130 when it was interrupted and 141 when nobody reads what
-    it prints (`| head`), as shells have them."""
+    it prints (`| head`), as shells have them. The process ends here where a call still runs that was given up (`leave`)."""
+    return leave(_status(call))
+
+
+def _status(call: Any) -> int:
     # The interpreter's last collection would look at all that was ever imported: 4 s where TRL is among it.
     atexit.unregister(gc.freeze)
     atexit.register(gc.freeze)

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from rlkernel.errors import UsageError
 from rlkernel.interfaces import Environment, Evaluator, Policy, Reward
+from rlkernel.returned import reward_of
 from rlkernel.rollout import concurrent_groups, derive_seed
 from rlkernel.types import Group, Problem, Trajectory, Turn
 
@@ -51,11 +52,11 @@ async def refine(
         code = environment.extract(completion.text)
         evaluation = await evaluator.evaluate(problem, code)
         feedback = environment.feedback(evaluation)
-        done.append(Turn(context_ids, completion, code, evaluation, reward(evaluation), feedback))
+        done.append(Turn(context_ids, completion, code, evaluation, reward_of(reward, evaluation), feedback))
         answer = policy.encode_feedback(feedback, truncated=completion.stop == "length")
         exchanges.append(completion.token_ids + answer)
     if not done:
-        raise UsageError(f"the prompt of {problem.name} leaves no room for a completion: lower max_new_tokens")
+        raise UsageError(f"the prompt of {problem.name} leaves no room for a completion: lower max_new_tokens, or leave it out")
     return Trajectory(problem, tuple(done))
 
 

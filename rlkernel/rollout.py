@@ -17,6 +17,7 @@ import anyio
 
 from rlkernel.errors import UsageError
 from rlkernel.interfaces import Environment, Evaluator, Policy, Reward
+from rlkernel.returned import reward_of
 from rlkernel.settings import Stop
 from rlkernel.types import Completion, Group, Problem, Trajectory, Turn
 
@@ -101,7 +102,7 @@ async def go_on(
         sequence_ids += completion.token_ids
         code = environment.extract(completion.text)
         evaluation = await evaluator.evaluate(problem, code)
-        turn = Turn(context_ids, completion, code, evaluation, reward(evaluation), "")
+        turn = Turn(context_ids, completion, code, evaluation, reward_of(reward, evaluation), "")
         last = len(done) + 1 == turns or (stop is not None and stop(turn))
         feedback = "" if last else environment.feedback(evaluation)
         done.append(replace(turn, feedback=feedback))
@@ -112,7 +113,7 @@ async def go_on(
     if not done:
         raise UsageError(
             f"the prompt of {problem.name} has {len(sequence_ids)} tokens, which leaves no room for a completion: "
-            "lower max_new_tokens, or use a model with a longer context"
+            "lower max_new_tokens, leave the problem out, or use a model with a longer context"
         )
     # The context is full: nobody was shown the last feedback.
     return Course((*done[:-1], replace(done[-1], feedback="")), over=True)

@@ -27,6 +27,7 @@ from rlkernel.config import METHODS, Run, fingerprint, to_json
 from rlkernel.environment.kernel_env import KernelEnvironment
 from rlkernel.environment.speed_reward import SpeedReward
 from rlkernel.errors import UsageError
+from rlkernel.method_code import _sources
 from rlkernel.runs import directory as rundir
 from rlkernel.types import Problem
 
@@ -95,31 +96,81 @@ def test_all_methods_and_their_names_differ_in_the_fingerprint() -> None:
     assert fingerprint(replace(BASE, corrections=(PRS(), MRS()))) != fingerprint(replace(BASE, corrections=(MRS(), PRS())))
 
 
-def test_an_edited_formula_is_another_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    package = tmp_path / "methods_of_mine"
-    package.mkdir()
-    (package / "__init__.py").touch()
-    (package / "helper.py").write_text("def centre(x):\n    return x - x.mean()\n")
-    formula = (
-        "from dataclasses import dataclass\nfrom methods_of_mine.helper import centre\n\n@dataclass(frozen=True)\nclass Mine:\n"
-        "    def __call__(self, returns_GKT, valid_GKT):\n        return centre(returns_GKT)\n"
-    )
+FORMULA = """
+from dataclasses import dataclass
+{imports}
+
+@dataclass(frozen=True)
+class Mine:
+    def __call__(self, returns_GKT, valid_GKT):
+        return {formula}
+"""
+
+
+@pytest.mark.parametrize(
+    ("mine", "helper", "imports", "formula"),
+    [
+        ("package.mine", "package.helper", "from {helper} import centre", "centre(returns_GKT)"),
+        ("package.mine", "package.helper", "from {package} import helper", "helper.centre(returns_GKT)"),
+        ("package.mine", "package.helper", "from . import helper", "helper.centre(returns_GKT)"),
+        ("package.mine", "package.helper", "from .helper import FACTOR", "FACTOR * returns_GKT"),
+        ("package.inner.mine", "package.helper", "import {helper} as apart", "apart.centre(returns_GKT)"),
+        ("package.mine", "package", "from {helper} import FACTOR", "FACTOR * returns_GKT"),
+        ("mine_alone", "helper_alone", "import {helper} as helper", "helper.centre(returns_GKT)"),
+    ],
+)
+def test_an_edited_formula_is_another_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mine: str, helper: str, imports: str, formula: str
+) -> None:
+    """However a method's module takes what it needs from its package, or from a module beside it."""
+    own = f"of_{tmp_path.name}"  # no name that another case has imported
+    mine, helper = (name.replace("package", own).replace("alone", own) for name in (mine, helper))
+    text = FORMULA.format(imports=imports.format(helper=helper, package=own), formula=formula)
+    helping = "FACTOR = 2\n\ndef centre(x):\n    return x - x.mean()\n"
+    for folder in (own, f"{own}/inner"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "__init__.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
 
-    def marked(text: str, helper: str) -> str:
-        (package / "mine.py").write_text(text)
-        (package / "helper.py").write_text(helper)
+    def marked(text: str, helping: str) -> str:
+        for name, written in ((mine, text), (helper, helping)):
+            place = tmp_path / name.replace(".", "/")
+            (place / "__init__.py" if place.is_dir() else place.with_suffix(".py")).write_text(written)
         linecache.clearcache()
-        for name in ("methods_of_mine.mine", "methods_of_mine.helper"):
-            sys.modules.pop(name, None)
+        for name in [name for name in sys.modules if own in name]:
+            sys.modules.pop(name)
         importlib.invalidate_caches()
-        return fingerprint(replace(BASE, advantage=importlib.import_module("methods_of_mine.mine").Mine()))
+        return fingerprint(replace(BASE, advantage=importlib.import_module(mine).Mine()))
 
-    helper = "def centre(x):\n    return x - x.mean()\n"
-    first = marked(formula, helper)
-    assert marked(formula, helper) == first
-    assert marked(formula.replace("centre(returns_GKT)", "2 * centre(returns_GKT)"), helper) != first
-    assert marked(formula, helper.replace("x.mean()", "x.min()")) != first, "what the formula is made of counts too"
+    first = marked(text, helping)
+    assert marked(text, helping) == first
+    assert marked(text.replace("return ", "return -"), helping) != first
+    assert marked(text, helping.replace("2", "3")) != first, "what the formula is made of counts too"
+
+
+def test_the_code_of_our_methods_is_in_the_fingerprint_with_what_they_share() -> None:
+    """An edit of the statistics of a group, of the ratios, or of the prompt is an edit of every method that is made of it."""
+
+    def text(module: str) -> str:
+        return "".join(_sources(module, set()))
+
+    assert "def others_mean" in text("algorithms.trloo") and "def log_rho" in text("algorithms.tis")
+    assert "def code_start" in text("algorithms.hrd") and "def coverage_of" in text("algorithms.pr")
+    environment = text("rlkernel.environment.kernel_env")
+    assert "def extract_code" in environment and "def prompt_source" not in environment
+    for name in ("prompt", "feedback", "kernelgym"):
+        assert Path(f"rlkernel/environment/{name}.py").read_text() in environment
+
+
+def test_a_file_that_is_edited_while_it_runs_is_the_same_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = f"edited_{tmp_path.name}"
+    file = tmp_path / f"{name}.py"
+    file.write_text(FORMULA.format(imports="", formula="returns_GKT"))
+    monkeypatch.syspath_prepend(tmp_path)
+    run = replace(BASE, advantage=importlib.import_module(name).Mine())
+    first = fingerprint(run)
+    file.write_text("half a sentence (")
+    assert fingerprint(run) == first
 
 
 @dataclass

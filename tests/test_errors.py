@@ -126,6 +126,10 @@ def test_a_disk_that_is_really_full_is_one_line(capsys: pytest.CaptureFixture[st
         (OSError(errno.EMFILE, ""), "too many files are open: raise `ulimit -n`"),
         (OSError(errno.EFBIG, "", "runs/a"), "a file is larger than this shell allows (runs/a): raise `ulimit -f`"),
         (
+            PermissionError(errno.EACCES, "", "runs/a"),
+            "permission is denied (runs/a): choose another directory, or change its permissions",
+        ),
+        (
             OSError(errno.EROFS, "", "runs/a"),
             "the file system takes no writes (runs/a): choose another directory, or mount it writable",
         ),

@@ -178,7 +178,7 @@ async def test_a_full_context_ends_the_trajectory_early() -> None:
 
 
 async def test_a_prompt_that_does_not_fit_is_a_usage_error() -> None:
-    with pytest.raises(UsageError, match=r"prompt of level1/relu has 2 tokens.*lower max_new_tokens"):
+    with pytest.raises(UsageError, match=r"prompt of level1/relu has 2 tokens.*lower max_new_tokens, leave the problem out, or"):
         await run(ScriptedPolicy(["slow"], room=1), 1)
 
 

@@ -19,7 +19,7 @@ from envs.problems import load_suite
 from envs.size_store import fit_all
 from experiments.benchmark.flags import Flags, check, parse_context
 from rlkernel.commands.native import check_native
-from rlkernel.config import code_of, to_json
+from rlkernel.config import to_json
 from rlkernel.environment.kernel_env import KernelEnvironment
 from rlkernel.errors import UsageError
 from rlkernel.evaluator.cards.at_hand import runner_memory
@@ -28,6 +28,7 @@ from rlkernel.evaluator.config import PATIENT, EvaluatorConfig
 from rlkernel.evaluator.devices import profile_of
 from rlkernel.evaluator.judging.sizes.fitting import Fitted, Unfit, describe
 from rlkernel.interfaces import Reward
+from rlkernel.method_code import code_of
 from rlkernel.policy.load import check_model
 from rlkernel.refine import Context
 from rlkernel.runs import directory as rundir

@@ -24,7 +24,8 @@ from experiments.tuning.examination import Examination, examine
 from experiments.tuning.recorder import Recorder
 from experiments.tuning.rows import Tokens
 from experiments.tuning.supervised import supervise
-from rlkernel.config import code_of, to_json
+from rlkernel.config import to_json
+from rlkernel.method_code import code_of
 from rlkernel.policy.chat import end_of_turn
 from rlkernel.policy.hf import stop_ids
 from rlkernel.policy.load import load_model

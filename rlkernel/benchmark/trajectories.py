@@ -23,6 +23,7 @@ from rlkernel.errors import BrokenReference, EvaluatorFailed, UsageError
 from rlkernel.interfaces import Environment, Evaluator, Reward
 from rlkernel.policy.writer import Answer, Exchange, NoAnswer, Writer
 from rlkernel.refine import Context
+from rlkernel.returned import reward_of
 from rlkernel.rollout import derive_seed
 from rlkernel.types import Evaluation, Problem
 
@@ -236,7 +237,8 @@ async def _make_one(problem: Problem, sample: int, task: Task, ledger: Ledger, m
             code = task.environment.extract(answer.text)
             facts = await task.evaluator.evaluate(problem, code)
             feedback, spent = task.environment.feedback(facts), time.monotonic() - started
-            row = TurnRow(problem.name, sample, len(rows), tuple(shown), answer, code, facts, task.reward(facts), feedback, spent)
+            paid = reward_of(task.reward, facts)
+            row = TurnRow(problem.name, sample, len(rows), tuple(shown), answer, code, facts, paid, feedback, spent)
         ledger.append(row)
         on_row(row)
 
@@ -267,7 +269,8 @@ async def evaluate_codes(
             if isinstance(error, EvaluatorFailed):
                 raise
             return
-        row = TurnRow(problem.name, sample, 0, (), Answer("", "stop"), code, facts, reward(facts), "", time.monotonic() - started)
+        paid = reward_of(reward, facts)
+        row = TurnRow(problem.name, sample, 0, (), Answer("", "stop"), code, facts, paid, "", time.monotonic() - started)
         ledger.append(row)
         on_row(row)
 

@@ -167,5 +167,5 @@ def parse(
 
 def check_limit(seconds: float | None) -> None:
     """Raise UsageError for a time limit that is none."""
-    if seconds is not None and seconds <= 0:
+    if seconds is not None and not seconds > 0:  # nan is above nothing
         raise UsageError(f"--limit-seconds {seconds:g}: give a positive number of seconds")

@@ -23,7 +23,7 @@ from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from rlkernel.commands.listing import Tables
-from rlkernel.config import Run
+from rlkernel.config import METHODS, Run
 from rlkernel.errors import UsageError
 
 FIXED = ("name", "problems", "seed")
@@ -109,6 +109,9 @@ def _value(owner: Any, key: str, given: Any, methods: Mapping[str, type], where:
     if key == "corrections":
         return tuple(_method(None, item, methods, place) for item in (given if isinstance(given, list) else [given]))
     if is_dataclass(current):
+        if isinstance(owner, Run) and key not in METHODS and not isinstance(given, Mapping):
+            names = ", ".join(f.name for f in fields(current))
+            raise UsageError(f"{place} is {given!r}: give a table with some of its fields: {names}")
         return _method(current, given, methods, place)
     return _plain(get_type_hints(type(owner))[key], given, place)
 

@@ -23,6 +23,7 @@ from typing import Any
 from rlkernel.evaluator.config import check_for_training
 from rlkernel.integrations.service import Service
 from rlkernel.interfaces import Environment, Reward
+from rlkernel.returned import reward_of
 from rlkernel.types import Evaluation, Problem
 
 
@@ -70,7 +71,7 @@ class RewardFunction:
             for completion, name, source in zip(completions, problem, reference, strict=True)
         )
         self.last = await asyncio.gather(*asked)
-        return [float(self.reward(evaluation)) for evaluation in self.last]
+        return [reward_of(self.reward, evaluation) for evaluation in self.last]
 
     def blocking(
         self, prompts: Sequence[Any], completions: Sequence[Any], problem: Sequence[str], reference: Sequence[str], **columns: Any
@@ -81,4 +82,4 @@ class RewardFunction:
             for completion, name, source in zip(completions, problem, reference, strict=True)
         ]
         self.last = [future.result() for future in asked]
-        return [float(self.reward(evaluation)) for evaluation in self.last]
+        return [reward_of(self.reward, evaluation) for evaluation in self.last]

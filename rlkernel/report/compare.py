@@ -241,7 +241,8 @@ def _chosen(run: RunRecord, window: Window) -> list[int]:
     steps = sorted(run.outcomes)
     chosen = window.choose(steps)
     if not chosen:
-        raise UsageError(f"{run.directory}: no measurement at step {window.step}; it has {', '.join(map(str, steps))}")
+        asked = "after the first half" if window.step is None else f"at step {window.step}"
+        raise UsageError(f"{run.directory}: no measurement {asked}; it has {', '.join(map(str, steps))}")
     return chosen
 
 

@@ -12,8 +12,9 @@ import numpy as np
 
 from rlkernel.errors import UsageError
 from rlkernel.report.columns import METRICS, OPTIONAL, Metric, is_reward, is_share
+from rlkernel.runs.directory import OUTCOMES
 from rlkernel.runs.outcomes import KEYS, OPTIONAL_KEYS, read_outcomes
-from rlkernel.runs.texts import jsonl
+from rlkernel.runs.texts import MENDED, jsonl
 from rlkernel.statistics import SHARE_DIFFERENCE, Comparison, compare
 
 MetricsLine = Mapping[str, Any]
@@ -95,6 +96,9 @@ def read_run(directory: Path) -> RunRecord:
     if not rows:
         raise UsageError(f"{directory / 'metrics.jsonl'}: no validation row yet; let the run measure once")
     outcomes = read_outcomes(directory)
+    # They are written before the row. Without the last of them, problems would be told of an earlier step than the means.
+    if outcomes and max(rows) not in outcomes:
+        raise UsageError(f"{directory / OUTCOMES}: no row of step {max(rows)}, which metrics.jsonl has; {MENDED}")
     validation = tuple({**_apparent(outcomes.get(step, {})), **rows[step]} for step in sorted(rows))
     for row in validation:
         for key in REQUIRED:

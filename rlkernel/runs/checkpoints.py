@@ -62,17 +62,26 @@ def damage(checkpoint: Path) -> str | None:
     return None
 
 
+def complete(directory: Path) -> dict[int, Path]:
+    """The complete checkpoints by step."""
+    return {step: path for step, path in _by_step(directory).items() if (path / COMPLETE).exists()}
+
+
+def _by_step(directory: Path) -> dict[int, Path]:
+    """All checkpoints by step, without copies that somebody has put aside, such as `checkpoint-4.bak`."""
+    places = [(path.name.removeprefix("checkpoint-"), path) for path in directory.glob("checkpoint-*")]
+    return {int(number): path for number, path in places if number.isdecimal()}
+
+
 def newest(directory: Path) -> tuple[int, Path | None, tuple[str, ...]]:
     """The step and the place of the newest intact checkpoint, (0, None) where there is none, and a line for each damaged one.
 
     Checkpoints that are incomplete or damaged are deleted: the steps after the newest intact one are taken again.
     """
-    found: dict[int, Path] = {}
-    for path in directory.glob("checkpoint-*"):
-        if (path / COMPLETE).exists():
-            found[int(path.name.removeprefix("checkpoint-"))] = path
-        else:
+    for path in _by_step(directory).values():
+        if not (path / COMPLETE).exists():
             shutil.rmtree(path)
+    found = complete(directory)
     told: list[str] = []
     for step in sorted(found, reverse=True):
         wrong = damage(found[step])

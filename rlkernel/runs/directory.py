@@ -23,8 +23,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from rlkernel.config import Run, code_of, fingerprint, to_json
+from rlkernel.config import Run, fingerprint, to_json
 from rlkernel.errors import UsageError
+from rlkernel.method_code import code_of
 from rlkernel.runs import checkpoints
 from rlkernel.runs.code import changed, digests, warning
 from rlkernel.runs.durable import replace_text, sync

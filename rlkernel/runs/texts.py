@@ -14,6 +14,10 @@ TEXT_LIMITS = (20_000, 6_000, 2_000, 600, 200)
 """Characters of one text: the first with which all fits is taken; if none does, every second trajectory is left out."""
 
 
+MENDED = "the run's own command mends it, unless the run is finished: then copy the file again, or delete the run"
+"""What to do about a file of rows that lacks some."""
+
+
 def jsonl(path: Path) -> Iterator[dict[str, Any]]:
     """The objects of a file of JSON lines, one by one. Raises UsageError naming file and line."""
     try:
@@ -22,9 +26,13 @@ def jsonl(path: Path) -> Iterator[dict[str, Any]]:
                 try:
                     yield json.loads(line)
                 except ValueError as error:
-                    raise UsageError(f"{path}, line {number}: not JSON: {error}; resume the run to mend it") from None
+                    raise _torn(path, number, error) from None
     except FileNotFoundError:
         raise UsageError(f"{path}: there is no such file; give the directory of a run") from None
+
+
+def _torn(path: Path, number: int, error: ValueError) -> UsageError:
+    return UsageError(f"{path}, line {number}: not JSON: {error}; {MENDED}")
 
 
 @dataclass
@@ -59,7 +67,7 @@ class Steps:
         try:
             row: dict[str, Any] = json.loads(line)
         except ValueError as error:
-            raise UsageError(f"{self.path}, line {number}: not JSON: {error}; resume the run to mend it") from None
+            raise _torn(self.path, number, error) from None
         return row
 
 

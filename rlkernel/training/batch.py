@@ -17,7 +17,8 @@ import torch
 
 from rlkernel.errors import UsageError
 from rlkernel.interfaces import Advantage, Correction, Credit, Decode
-from rlkernel.training.returns import check_advantages, returns_to_go
+from rlkernel.returned import rewards_of
+from rlkernel.training.returns import check_advantages, check_credited, returns_to_go
 from rlkernel.types import Group, Trajectory
 
 
@@ -215,13 +216,18 @@ def turn_advantages(
 ) -> list[torch.Tensor]:
     """One advantages_GKT, float64, per reward of the credit: the advantage of that reward's returns to go."""
     rewards_GKT: dict[tuple[int, int, int], tuple[float, ...]] = {
-        (g, k, t): credit.rewards(turn)
+        (g, k, t): rewards_of(credit, turn)
         for g, group in enumerate(groups)
         for k, trajectory in enumerate(group.trajectories)
         for t, turn in enumerate(trajectory.turns)
     }
+    counts = sorted({len(rewards) for rewards in rewards_GKT.values()})
+    if len(counts) > 1:
+        raise UsageError(
+            f"{type(credit).__name__}.rewards returned {counts[0]} numbers for one turn and {counts[-1]} for another"
+        )
     found = []
-    for channel in range(len(next(iter(rewards_GKT.values())))):
+    for channel in range(counts[0]):
         channel_GKT = torch.zeros(baseline_GKT.shape, dtype=torch.float64)
         for index, rewards in rewards_GKT.items():
             channel_GKT[index] = rewards[channel]
@@ -292,7 +298,9 @@ def assemble(
     for g, group in enumerate(groups):
         for k, trajectory in enumerate(group.trajectories):
             for t, (turn, (start, end)) in enumerate(zip(trajectory.turns, tokens.rows[b].spans, strict=True)):
-                advantages_BC[b, start:end] = credit(turn, [float(of_GKT[g, k, t]) for of_GKT in by_reward], decode)
+                advantage_L = credit(turn, [float(of_GKT[g, k, t]) for of_GKT in by_reward], decode)
+                check_credited(credit, advantage_L, end - start)
+                advantages_BC[b, start:end] = advantage_L
                 trained_turns += bool(loss_mask_BC[b, start:end].any())
             b += 1
     return Batch(advantages_BC, loss_mask_BC, weights_BC, trained_turns, int(valid_GKT.sum()), rejected)

@@ -9,6 +9,7 @@ from rlkernel.config import Run
 from rlkernel.errors import UsageError
 from rlkernel.history import History
 from rlkernel.interfaces import Sampler
+from rlkernel.returned import check_chosen
 from rlkernel.types import Group, Problem
 
 FILE = "drawn_problems.json"
@@ -46,7 +47,7 @@ class Draws:
             wanted = min(self._count - len(kept), len(self._problems) - len(drawn))
             if wanted <= 0:
                 break
-            chosen = self._sampler(self._problems, self.history, wanted, self._seed, drawn)
+            chosen = self._choose(wanted, drawn)
             if not chosen:
                 break
             drawn |= frozenset(chosen)
@@ -59,10 +60,15 @@ class Draws:
 
     def begin(self, step: int) -> tuple[Problem, ...]:
         """The problems of a step whose groups are sampled over several steps. The sampler must have one round."""
-        chosen = self._sampler(self._problems, self.history, self._count, self._seed, frozenset())
+        chosen = self._choose(self._count, frozenset())
         problems = tuple(self._problems[i] for i in chosen)
         self.history = self.history.with_drawn(step, problems)
         return problems
+
+    def _choose(self, count: int, without: frozenset[int]) -> tuple[int, ...]:
+        chosen = self._sampler(self._problems, self.history, count, self._seed, without)
+        check_chosen(self._sampler, chosen, len(self._problems), count, without)
+        return chosen
 
     def complete(self, step: int, groups: Sequence[Group]) -> None:
         """Note what became of the groups that `begin` has begun."""

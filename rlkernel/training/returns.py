@@ -10,7 +10,7 @@ from copy import deepcopy
 import torch
 
 from rlkernel.errors import UsageError
-from rlkernel.interfaces import Advantage
+from rlkernel.interfaces import Advantage, Credit
 
 
 def returns_to_go(rewards_GKT: torch.Tensor, valid_GKT: torch.Tensor, gamma: float) -> torch.Tensor:
@@ -45,6 +45,18 @@ def check_advantages(advantage: Advantage, advantages_GKT: object, valid_GKT: to
         )
     if not bool(torch.isfinite(advantages_GKT).all()):
         raise UsageError(f"{name} returned advantages that are not finite: look for a division by 0, and mask what is not valid")
+
+
+def check_credited(credit: Credit, advantage_L: object, tokens: int) -> None:
+    """Raise UsageError for what a credit returned that is not one finite number per token of its turn."""
+    name = type(credit).__name__
+    if not isinstance(advantage_L, torch.Tensor) or advantage_L.shape != (tokens,):
+        given = type(advantage_L).__name__
+        if isinstance(advantage_L, torch.Tensor):
+            given = f"tensor of shape {tuple(advantage_L.shape)}"
+        raise UsageError(f"{name} returned a {given} for a turn of {tokens} tokens: a credit gives a tensor of shape ({tokens},)")
+    if not bool(torch.isfinite(advantage_L).all()):
+        raise UsageError(f"{name} returned values that are not finite for a turn of {tokens} tokens: look for a division by 0")
 
 
 def try_advantage(advantage: Advantage, rollouts: int, turns: int) -> None:

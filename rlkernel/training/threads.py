@@ -16,6 +16,7 @@ import anyio.from_thread
 import anyio.to_thread
 from anyio.from_thread import BlockingPortal
 
+from rlkernel.leaving import nobody_waits_for
 from rlkernel.training import ranks
 
 T = TypeVar("T")
@@ -47,9 +48,14 @@ async def in_daemon(call: Callable[[*Ts], T], *args: *Ts) -> T:
         with suppress(RuntimeError):  # the portal is closed: nobody waits
             portal.start_task_soon(done.set)
 
-    async with portal:
-        threading.Thread(target=work, daemon=True).start()
-        await done.wait()
+    thread = threading.Thread(target=work, daemon=True)
+    try:
+        async with portal:
+            thread.start()
+            await done.wait()
+    except BaseException:
+        nobody_waits_for(thread)
+        raise
     return found.result()
 
 

@@ -88,6 +88,13 @@ def test_too_easy_and_too_hard_problems_are_seldom() -> None:
     assert counts[0] / 2000 == pytest.approx(0.1 / 8.2, abs=0.01) and counts[2] / 2000 == pytest.approx(1 / 8.2, abs=0.03)
 
 
+@pytest.mark.parametrize("seldom", [0.1, 1e-6, 1e-300])
+def test_problems_that_are_all_seldom_are_drawn_equally_often(seldom: float) -> None:
+    history = History(tuple(Drawn(problem.name, 0, 0.0) for problem in PROBLEMS))
+    counts = Counter(i for seed in range(2000) for i in BySolveRate(seldom=seldom)(PROBLEMS, history, 1, seed, frozenset()))
+    assert all(counts[i] / 2000 == pytest.approx(1 / len(PROBLEMS), abs=0.03) for i in range(len(PROBLEMS)))
+
+
 def test_groups_without_spread_are_drawn_again() -> None:
     flat = [f"p{i}" for i in range(10) if i % 2]
     assert all(not set(step) & set(flat) for step in drawn(DynamicSampling(rounds=10), 5, 4, flat=flat))

@@ -125,6 +125,14 @@ def test_what_a_manifest_shows_can_be_written_back(tmp_path: Path) -> None:
         ("[arms.x]\nbase = 'grpo'\nreward = { cap = 'a' }", "arms.x.reward.cap is 'a': give a number"),
         ("[arms.x]\nbase = 'grpo'\nreward = 3", "arms.x.reward is 3: give a table"),
         (
+            "[arms.x]\nbase = 'grpo'\nloss = 'cispo'",
+            "arms.x.loss is 'cispo': give a table with some of its fields: kind, ratio, clip_low, clip_high, beta, entropy",
+        ),
+        (
+            "[arms.x]\nbase = 'grpo'\nenvironment = 'full'",
+            "arms.x.environment is 'full': give a table with some of its fields: style, answers",
+        ),
+        (
             "steps = 3\n[arms.x]\nbase = 'grpo'\nsteps = 4",
             "arms.x.steps is also at the top of the file, which would win: leave one of them out",
         ),

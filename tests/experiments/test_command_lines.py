@@ -72,7 +72,9 @@ def test_help_says_what_the_command_does(name: str, capsys: pytest.CaptureFixtur
 
 @pytest.mark.parametrize("name", WITH_LIST)
 @pytest.mark.parametrize(
-    "wrong", [("--turns", "0"), ("--limit-seconds", "0"), ("--seeds",), ("--preset", "huge")], ids=lambda w: w[0]
+    "wrong",
+    [("--turns", "0"), ("--limit-seconds", "0"), ("--limit-seconds", "nan"), ("--seeds",), ("--preset", "huge")],
+    ids=" ".join,
 )
 def test_a_wrong_value_is_told_beside_list_too(name: str, wrong: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     assert command(name)(["--list", *wrong]) == 2

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -11,10 +13,10 @@ import pytest
 from envs.problems import load_suite
 from rlkernel.environment.kernel_env import KernelEnvironment
 from rlkernel.environment.speed_reward import SpeedReward
-from rlkernel.errors import BrokenReference
+from rlkernel.errors import BrokenReference, UsageError
 from rlkernel.integrations.reward_function import RewardFunction, rows, text_of
 from rlkernel.integrations.service import Service, open_service
-from rlkernel.types import Status
+from rlkernel.types import Evaluation, Status
 from tests.integrations.scripted_judge import Judge
 
 PROBLEM = load_suite()[0]
@@ -66,6 +68,26 @@ def test_a_broken_reference_ends_the_training(service: Service) -> None:
     reward = RewardFunction(service, KernelEnvironment(), SpeedReward())
     with pytest.raises(BrokenReference, match="p: no Model"):
         asyncio.run(reward([None], [said(1.0)], problem=["p"], reference=["broken"]))
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """A reward without a value; TRL would take its NaN for a completion that has no reward, and go on."""
+
+    value: float
+
+    def __call__(self, evaluation: Evaluation) -> float:
+        return self.value
+
+
+def test_a_reward_that_is_no_number_ends_the_training_too(judge: Judge, service: Service) -> None:
+    reward = RewardFunction(service, KernelEnvironment(), Nothing(math.nan))
+    with pytest.raises(
+        UsageError, match="Nothing returned nan for a candidate of status correct: a reward gives a finite number"
+    ):
+        reward.blocking([None], [said(1.0)], problem=["p"], reference=["a"])
+    with pytest.raises(UsageError, match="Nothing returned nan"):
+        asyncio.run(reward([None], [said(1.0)], problem=["p"], reference=["a"]))
 
 
 def test_rows_have_the_prompt_and_the_problem() -> None:

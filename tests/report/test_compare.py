@@ -146,8 +146,9 @@ def test_a_run_that_has_stopped_on_its_way_is_named(tmp_path: Path) -> None:
     ended = [write_run(tmp_path / f"t{seed}", "trloo", seed, {"a": 0.5}) for seed in (0, 1)]
     manifest = json.loads((ended[1] / "manifest.json").read_text())
     (ended[1] / "manifest.json").write_text(json.dumps({key: value for key, value in manifest.items() if key != "finished"}))
-    outcomes = ended[1] / "outcomes.jsonl"
-    outcomes.write_text(outcomes.read_text().splitlines()[0] + "\n")  # step 0 of 10
+    for file in ("outcomes.jsonl", "metrics.jsonl"):
+        rows = ended[1] / file
+        rows.write_text(rows.read_text().splitlines()[0] + "\n")  # step 0 of 10
     pairs, timing = compare_arms([*whole, *ended], "fast_1.2", LAST)
     line = "trloo, seed 1: last measured at step 0 of 10"
     assert heading(pairs[0], timing)[2:] == [f"notice: not finished, so no result: {line}"]
@@ -223,6 +224,7 @@ def test_runs_are_found_in_reports_and_folders_and_none_twice(tmp_path: Path) ->
         (["g", "measured"], "the runs mix measured and modelled times; report them apart"),
         (["g", "t", "--metric", "speed"], "--metric speed: choose from reward, fast_1, fast_1.2, "),
         (["g", "t", "--step", "5"], "{0}/g: no measurement at step 5; it has 0, 10"),
+        (["g", "begun", "--late"], "{0}/begun: no measurement after the first half; it has 0"),
         (["g", "t", "--step", "5", "--late"], "--step and --late exclude each other: leave one out"),
         (["g", "t", "--problems", "-1"], "--problems -1: use 0 for none, or a positive number"),
         (["lost"], "{0}/lost/runs.json names {0}/lost/../gone, which is no run: make the report again"),
@@ -237,6 +239,9 @@ def test_one_line_for_what_cannot_be_compared(
     write_run(tmp_path / "other", "trloo", 0, {"z": 0.5})
     write_run(tmp_path / "old", "trloo", 0, None)
     write_run(tmp_path / "measured", "trloo", 0, {"a": 0.5}, timing="measured")
+    begun = write_run(tmp_path / "begun", "trloo", 0, {"a": 0.5})
+    for file in ("outcomes.jsonl", "metrics.jsonl"):
+        (begun / file).write_text((begun / file).read_text().splitlines()[0] + "\n")
     (tmp_path / "empty").mkdir()
     (tmp_path / "lost").mkdir()
     (tmp_path / "lost" / "runs.json").write_text('["../gone"]')

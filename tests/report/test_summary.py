@@ -130,6 +130,16 @@ def outcomes(directory: Path, rows: dict[int, dict[str, float]]) -> None:
     (directory / "outcomes.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"split": "va')
 
 
+def test_outcomes_that_lack_a_measurement_are_refused_and_not_told_as_those_of_another_step(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", "grpo", 0, [row(0, 0.0), row(10, 0.25)])
+    outcomes(run, {0: {"a": 0.0}})  # copied in part: the last row is cut off
+    with pytest.raises(UsageError, match=r"outcomes\.jsonl: no row of step 10, which metrics\.jsonl has; the run's own command"):
+        read_run(run)
+    # The other way round is a run that was killed between the two, or that is being measured now.
+    outcomes(run, {step: {"a": 0.0} for step in (0, 10, 20)})
+    assert [line["step"] for line in read_run(run).validation] == [0, 10]
+
+
 def test_arms_are_paired_by_problem_where_outcomes_were_recorded(tmp_path: Path) -> None:
     records = []
     for arm, gain in (("grpo", 0.0), ("trloo", 0.5)):

@@ -61,6 +61,15 @@ def test_a_damaged_one_is_told_in_one_line_and_the_one_before_it_is_taken(
     assert checkpoints.newest(tmp_path) == (8, older, ())  # it is told once
 
 
+def test_a_copy_that_was_put_aside_is_neither_taken_nor_deleted(tmp_path: Path) -> None:
+    whole = write(tmp_path, 8)
+    aside = write(tmp_path, 9).rename(tmp_path / "checkpoint-9.bak")
+    half = write(tmp_path, 10).rename(tmp_path / "checkpoint-10 (copy)")
+    (half / checkpoints.COMPLETE).unlink()
+    assert checkpoints.newest(tmp_path) == (8, whole, ())
+    assert aside.exists() and half.exists()
+
+
 def test_without_an_intact_one_the_run_starts_over(tmp_path: Path) -> None:
     for step in (1, 2):
         cut(write(tmp_path, step) / "optimizer.pt")

@@ -16,7 +16,7 @@ def test_lines_are_read_one_by_one(tmp_path: Path) -> None:
     path.write_text('{"a": 1}\n{"a": "\u2028"}\nbroken\n')
     rows = jsonl(path)
     assert [next(rows), next(rows)] == [{"a": 1}, {"a": "\u2028"}]
-    with pytest.raises(UsageError, match=r"rows\.jsonl, line 3: not JSON: .*; resume the run to mend it"):
+    with pytest.raises(UsageError, match=r"rows\.jsonl, line 3: not JSON: .*; the run's own command mends it, unless"):
         next(rows)
 
 
@@ -49,7 +49,7 @@ def test_the_rows_of_a_step_are_found_while_the_file_grows_and_each_line_is_read
     assert {number: row["n"] for number, row in steps.rows("train", 1).items()} == {1: "ü", 3: 2}
     assert steps.read == [3, 4, 1, 3], "the two lines that are new, and the two that were asked for"
     path.write_text(path.read_text() + "{}{}\n")
-    with pytest.raises(UsageError, match=r"transcripts\.jsonl, line 5: not JSON: .*; resume the run to mend it$"):
+    with pytest.raises(UsageError, match=r"transcripts\.jsonl, line 5: not JSON: .*or delete the run$"):
         steps.rows("train", 2)
 
 

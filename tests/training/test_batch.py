@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 import torch
@@ -337,3 +337,36 @@ def test_advantages_of_a_wrong_shape_or_not_finite_name_their_class() -> None:
         build(GROUP, advantage=Broken(shape=True))
     with pytest.raises(UsageError, match="Broken returned advantages that are not finite"):
         build(GROUP, advantage=Broken(shape=False))
+
+
+@dataclass(frozen=True)
+class BrokenCredit:
+    """A test double: values of another shape, not finite, or none; and rewards of which a turn with reward 1 has more."""
+
+    given: object
+    more: bool = False
+
+    def rewards(self, turn: Turn) -> tuple[float, ...]:
+        return (0.0, 0.0) if self.more and turn.reward == 1.0 else (0.0,)
+
+    def __call__(self, turn: Turn, advantages: Sequence[float], decode: Decode) -> Any:
+        return self.given
+
+
+@pytest.mark.parametrize(
+    ("credit", "line"),
+    [
+        # One value would go to all tokens.
+        (
+            BrokenCredit(torch.ones(1)),
+            r"returned a tensor of shape \(1,\) for a turn of 2 tokens: a credit gives a tensor of shape",
+        ),
+        (BrokenCredit(torch.tensor(1.0)), r"returned a tensor of shape \(\) for a turn of 2 tokens"),
+        (BrokenCredit([1.0, 1.0]), "returned a list for a turn of 2 tokens"),
+        (BrokenCredit(torch.tensor([1.0, torch.nan])), "returned values that are not finite for a turn of 2 tokens"),
+        (BrokenCredit(None, more=True), "rewards returned 1 numbers for one turn and 2 for another"),
+    ],
+)
+def test_a_credit_that_would_train_as_nonsense_is_named(credit: BrokenCredit, line: str) -> None:
+    with pytest.raises(UsageError, match=rf"BrokenCredit\.?\s?{line}"):
+        build(GROUP, credit=credit)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import concurrent.futures
+import subprocess
+import sys
 import threading
 import weakref
 from typing import Any
@@ -116,3 +118,36 @@ async def test_a_daemon_gives_its_result_or_its_error() -> None:
     assert await in_daemon(divmod, 7, 2) == (3, 1)
     with pytest.raises(ZeroDivisionError):
         await in_daemon(divmod, 1, 0)
+
+
+GIVEN_UP = """
+import atexit, sys, threading, anyio, torch
+from rlkernel.errors import exit_status
+from rlkernel.training.threads import in_daemon
+
+def load(began):
+    products = torch.ones(64, 64)
+    while True:
+        products = (products @ products).clamp(max=1)  # in C++, where the interpreter's end finds it
+        began.set()
+
+async def work():
+    began = threading.Event()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(in_daemon, load, began)
+        await anyio.to_thread.run_sync(began.wait)
+        tasks.cancel_scope.cancel()
+
+def command():
+    atexit.register(print, "tidied up")
+    anyio.run(work)
+    print("ended")
+    raise KeyboardInterrupt("it goes on")
+
+sys.exit(exit_status(command))
+"""
+
+
+def test_a_command_ends_with_its_own_status_beside_a_daemon_that_computes() -> None:
+    done = subprocess.run([sys.executable, "-c", GIVEN_UP], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "ended\ntidied up\n", "interrupted: it goes on\n")

@@ -21,6 +21,7 @@ from rlkernel.integrations.openenv.models import KernelAction, KernelObservation
 from rlkernel.integrations.service import Service
 from rlkernel.interfaces import Environment as Told
 from rlkernel.interfaces import Reward
+from rlkernel.returned import reward_of
 from rlkernel.types import Problem
 
 CLIENTS = 256
@@ -89,7 +90,7 @@ class Conversation(Environment):  # type: ignore[misc]
             problem=problem.name,
             turn=self._state.step_count,
             evaluation=evaluation.to_json(),
-            reward=float(task.reward(evaluation)),
+            reward=reward_of(task.reward, evaluation),
             done=done,
         )
 

@@ -16,7 +16,8 @@ measured, a candidate still measures alone on its card, because all runs wait in
 What a run computes does not depend on who trains beside it: on the CPU, its weights are the same bit for bit, because the number
 of threads of a run depends on its model alone (`rlkernel.policy.slots.decoding`), and of larger models on the machine. Only the
 log-probabilities that sampling notes differ in their last digits with which requests were sampled together, as they do in a run
-alone. Where a card's memory is short, its part decides how many tokens go through a large model at a time.
+alone, and with them the weights of corrections by ratios. Where a card's memory is short, its part decides how many tokens go
+through a large model at a time.
 
 The processes are ours and trust each other: messages are pickled.
 """

@@ -26,6 +26,8 @@ from rlkernel.commands.listing import Tables
 from rlkernel.config import METHODS, Run
 from rlkernel.errors import UsageError
 
+OWN = ", or register your own in algorithms/__init__.py"
+"""What is said besides of a method that nobody has registered."""
 FIXED = ("name", "problems", "seed")
 """Fields of a Run that an arm of a file does not set: its name is its table's, and seeds are flags."""
 WORDS: Mapping[Any, str] = {int: "a whole number", float: "a number", str: "a text", bool: "true or false", Path: "a path"}
@@ -80,7 +82,6 @@ def _read(content: Mapping[str, Any], kind: type, arms: Mapping[str, Run], table
     plain = {name.replace("-", "_"): value for name, value in content.items() if name not in ("arms", "run")}
     _known(plain, [*hints, "arms", "run"], "")
     given = {name: _plain(hints[name], value, name) for name, value in plain.items()}
-    methods = {name: cls for table in tables.values() for name, cls in table.items()}
     added, changes = {}, {}
     for name, own in _table(content.get("arms", {}), "arms").items():
         where = f"arms.{name}."
@@ -94,32 +95,34 @@ def _read(content: Mapping[str, Any], kind: type, arms: Mapping[str, Run], table
         _known(wanted, [f.name for f in fields(Run) if f.name not in FIXED], where)
         if both := [key for key in wanted if key in given]:
             raise UsageError(f"{where}{both[0]} is also at the top of the file, which would win: leave one of them out")
-        changes[name] = {key: _value(arms[base], key, value, methods, where) for key, value in wanted.items()}
+        changes[name] = {key: _value(arms[base], key, value, tables, where) for key, value in wanted.items()}
         added[name] = replace(arms[base], name=name)
     named = content.get("run", [])
     for name in named if isinstance(named, list) else [named]:
         if name not in {**arms, **added}:
-            raise UsageError(f"run: unknown arm {name!r}{_nearest(str(name), [*arms, *added])}")
+            raise UsageError(f"run: unknown arm {name!r}{_nearest(str(name), [*arms, *added], '')}")
     return RunFile(given, tuple(named) if isinstance(named, list) else (named,), added, changes)
 
 
-def _value(owner: Any, key: str, given: Any, methods: Mapping[str, type], where: str) -> Any:
+def _value(owner: Any, key: str, given: Any, tables: Tables, where: str) -> Any:
     """The value of a field of a dataclass `owner`, from what a file gives for it."""
     current, place = getattr(owner, key), where + key
     if key == "corrections":
-        return tuple(_method(None, item, methods, place) for item in (given if isinstance(given, list) else [given]))
+        return tuple(_method(None, item, "correction", tables, place) for item in (given if isinstance(given, list) else [given]))
     if is_dataclass(current):
         if isinstance(owner, Run) and key not in METHODS and not isinstance(given, Mapping):
             names = ", ".join(f.name for f in fields(current))
             raise UsageError(f"{place} is {given!r}: give a table with some of its fields: {names}")
-        return _method(current, given, methods, place)
+        return _method(current, given, key, tables, place)
     return _plain(get_type_hints(type(owner))[key], given, place)
 
 
-def _method(current: Any, given: Any, methods: Mapping[str, type], place: str) -> Any:
-    """A method by its name, or by its class with its fields; without a class, the current one with other fields."""
+def _method(current: Any, given: Any, table: str, tables: Tables, place: str) -> Any:
+    """A method by its name, or by its class with its fields; without a class, the current one with other fields. It is one of
+    the table of that name, or of any where there is none, as for a method's own methods."""
+    methods = tables.get(table) or {name: cls for every in tables.values() for name, cls in every.items()}
     if isinstance(given, str):
-        _known([given], methods, f"{place} = ")
+        _known([given], methods, f"{place} = ", OWN)
         return methods[given]()
     wanted = dict(_table(given, place))
     name = wanted.pop("class", None)
@@ -129,10 +132,10 @@ def _method(current: Any, given: Any, methods: Mapping[str, type], place: str) -
     if name is None and current is None:
         raise UsageError(f"{place}: give a name, or a class with its fields: {{ class = {next(iter(classes))!r} }}")
     if name is not None:
-        _known([name], classes, f"{place}.class = ")
+        _known([name], classes, f"{place}.class = ", OWN)
     start = current if name is None else classes[name]()
     _known(wanted, [f.name for f in fields(start)], f"{place}.")
-    return replace(start, **{key: _value(start, key, value, methods, f"{place}.") for key, value in wanted.items()})
+    return replace(start, **{key: _value(start, key, value, tables, f"{place}.") for key, value in wanted.items()})
 
 
 def _plain(hint: Any, given: Any, place: str) -> Any:
@@ -162,14 +165,14 @@ def _table(given: Any, place: str) -> Mapping[str, Any]:
     return given
 
 
-def _known(given: Iterable[str], known: Iterable[str], where: str) -> None:
-    """Raise UsageError for the first that is not known, with the nearest that is."""
+def _known(given: Iterable[str], known: Iterable[str], where: str, otherwise: str = "") -> None:
+    """Raise UsageError for the first that is not known, with the nearest that is, or with all and what else to do."""
     options: Sequence[str] = list(known)
     for name in given:
         if name not in options:
-            raise UsageError(f"unknown {where}{name}{_nearest(str(name), options)}")
+            raise UsageError(f"unknown {where}{name}{_nearest(str(name), options, otherwise)}")
 
 
-def _nearest(name: str, options: Sequence[str]) -> str:
+def _nearest(name: str, options: Sequence[str], otherwise: str) -> str:
     close = difflib.get_close_matches(name, options, n=1, cutoff=0.5)
-    return f"; perhaps you meant {close[0]}" if close else f": use one of {', '.join(options)}"
+    return f"; perhaps you meant {close[0]}" if close else f": use one of {', '.join(options)}{otherwise}"

@@ -118,6 +118,11 @@ def test_what_a_manifest_shows_can_be_written_back(tmp_path: Path) -> None:
         ("[arms.x]\nbase = 'grpo'\ngama = 0.5", "unknown arms.x.gama; perhaps you meant gamma"),
         ("[arms.x]\nbase = 'grpo'\nadvantage = 'rlo'", "unknown arms.x.advantage = rlo; perhaps you meant rloo"),
         (
+            "[arms.x]\nbase = 'grpo'\nadvantage = { class = 'MeanAbs' }",
+            "unknown arms.x.advantage.class = MeanAbs: use one of GRPO, TRLOO, RLOO, DrGRPO, MaxRL, ReinforcePP, or register your "
+            "own in algorithms/__init__.py",
+        ),
+        (
             "[arms.x]\nbase = 'grpo'\nreward = { class = 'SpedReward' }",
             "unknown arms.x.reward.class = SpedReward; perhaps you meant SpeedReward",
         ),

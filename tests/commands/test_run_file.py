@@ -119,8 +119,8 @@ def test_what_a_manifest_shows_can_be_written_back(tmp_path: Path) -> None:
         ("[arms.x]\nbase = 'grpo'\nadvantage = 'rlo'", "unknown arms.x.advantage = rlo; perhaps you meant rloo"),
         (
             "[arms.x]\nbase = 'grpo'\nadvantage = { class = 'MeanAbs' }",
-            "unknown arms.x.advantage.class = MeanAbs: use one of GRPO, TRLOO, RLOO, DrGRPO, MaxRL, ReinforcePP, or register your "
-            "own in algorithms/__init__.py",
+            "unknown arms.x.advantage.class = MeanAbs: use one of GRPO, TRLOO, RLOO, DrGRPO, MaxRL, ReinforcePP, or register "
+            "your own in algorithms/__init__.py",
         ),
         (
             "[arms.x]\nbase = 'grpo'\nreward = { class = 'SpedReward' }",

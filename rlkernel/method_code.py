@@ -7,7 +7,6 @@ import functools
 import hashlib
 import inspect
 import sys
-from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from importlib.util import resolve_name
 from pathlib import Path
@@ -40,7 +39,7 @@ def _sources(name: str, seen: set[str]) -> list[str]:
     if module is None or not text:
         return []
     found = [text]
-    for other in sorted(set(_imported(module, text))):
+    for other in _imported(module):
         if other not in seen and _own(module, sys.modules[other]):
             found += _sources(other, seen)
     return found
@@ -56,18 +55,20 @@ def _text(module: ModuleType) -> str:
         return ""
 
 
-def _imported(module: ModuleType, text: str) -> Iterator[str]:
-    """The modules that a module imports at its top, whole or something of them. What a function imports is not among them: it may
-    not be there yet, and the fingerprint would change when it is."""
-    for statement in ast.parse(text).body:
-        names: list[str] = []
+@functools.cache
+def _imported(module: ModuleType) -> tuple[str, ...]:
+    """The modules that a module imports at its top, whole or something of them, in a fixed order. What a function imports is not
+    among them: it may not be there yet, and the fingerprint would change when it is. Kept, because each arm and seed of a command
+    asks for it before anything trains."""
+    found: set[str] = set()
+    for statement in ast.parse(_text(module)).body:
         if isinstance(statement, ast.Import):
-            names = [alias.name for alias in statement.names]
+            found |= {alias.name for alias in statement.names}
         elif isinstance(statement, ast.ImportFrom):
             base = resolve_name("." * statement.level + (statement.module or ""), module.__package__ or "")
-            whole = [f"{base}.{alias.name}" for alias in statement.names]
-            names = [name if name in sys.modules else base for name in whole]
-        yield from (name for name in names if name in sys.modules)
+            whole = {f"{base}.{alias.name}" for alias in statement.names}
+            found |= {name if name in sys.modules else base for name in whole}
+    return tuple(sorted(found & sys.modules.keys()))
 
 
 def _own(module: ModuleType, other: ModuleType) -> bool:

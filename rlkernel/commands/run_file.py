@@ -100,7 +100,7 @@ def _read(content: Mapping[str, Any], kind: type, arms: Mapping[str, Run], table
     named = content.get("run", [])
     for name in named if isinstance(named, list) else [named]:
         if name not in {**arms, **added}:
-            raise UsageError(f"run: unknown arm {name!r}{_nearest(str(name), [*arms, *added], '')}")
+            raise UsageError(f"run: unknown arm {name!r}{_nearest(str(name), [*arms, *added])}")
     return RunFile(given, tuple(named) if isinstance(named, list) else (named,), added, changes)
 
 
@@ -110,9 +110,8 @@ def _value(owner: Any, key: str, given: Any, tables: Tables, where: str) -> Any:
     if key == "corrections":
         return tuple(_method(None, item, "correction", tables, place) for item in (given if isinstance(given, list) else [given]))
     if is_dataclass(current):
-        if isinstance(owner, Run) and key not in METHODS and not isinstance(given, Mapping):
-            names = ", ".join(f.name for f in fields(current))
-            raise UsageError(f"{place} is {given!r}: give a table with some of its fields: {names}")
+        if isinstance(owner, Run) and key not in METHODS:  # a group of settings, which has no name
+            _table(given, place, f" with some of its fields: {', '.join(f.name for f in fields(current))}")
         return _method(current, given, key, tables, place)
     return _plain(get_type_hints(type(owner))[key], given, place)
 
@@ -159,9 +158,10 @@ def _plain(hint: Any, given: Any, place: str) -> Any:
     return float(given) if hint is float else given
 
 
-def _table(given: Any, place: str) -> Mapping[str, Any]:
+def _table(given: Any, place: str, what: str = "") -> Mapping[str, Any]:
+    """What a file gives, if it is a table. Raises UsageError that says `what` kind of table is asked for."""
     if not isinstance(given, Mapping):
-        raise UsageError(f"{place} is {given!r}: give a table")
+        raise UsageError(f"{place} is {given!r}: give a table{what}")
     return given
 
 
@@ -173,6 +173,6 @@ def _known(given: Iterable[str], known: Iterable[str], where: str, otherwise: st
             raise UsageError(f"unknown {where}{name}{_nearest(str(name), options, otherwise)}")
 
 
-def _nearest(name: str, options: Sequence[str], otherwise: str) -> str:
+def _nearest(name: str, options: Sequence[str], otherwise: str = "") -> str:
     close = difflib.get_close_matches(name, options, n=1, cutoff=0.5)
     return f"; perhaps you meant {close[0]}" if close else f": use one of {', '.join(options)}{otherwise}"
